@@ -1,0 +1,1 @@
+"""Brokers: partition logs, their replication, and the requests of clients."""

@@ -1,0 +1,32 @@
+"""Who may answer, and when.
+
+A broker that was cut off, or that slept, cannot know whether another one leads by now. A produce
+with acks=all needs no rule for that: it is answered when every in-sync replica has fetched it in
+this leader epoch, which a deposed leader never sees happen. All else that clients get, acks 0 and 1
+and every read, is answered only while one of these holds:
+
+- the last heartbeat that the controller answered was sent less than one session ago, or
+- every other in-sync replica has fetched, in this leader epoch, within two fetch waits. Then none
+  of them follows a newer leader, and without one of them there is none. A leader that is the whole
+  ISR may go on if min.insync.replicas is 1: nobody else could be elected.
+
+So the loss of the whole controller quorum stops metadata, not data.
+"""
+
+from typing import Protocol
+
+
+class ServingGate(Protocol):
+    def session_alive(self, now_ms: int) -> bool:
+        """Whether the last answered heartbeat was sent less than one session ago.
+
+        `now_ms` is monotonic.
+        """
+        ...
+
+
+class AlwaysOpen:
+    """For tools and tests that have no controller: the session never ends."""
+
+    def session_alive(self, now_ms: int) -> bool:  # noqa: ARG002 - the protocol's signature
+        return True

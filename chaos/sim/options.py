@@ -1,0 +1,70 @@
+"""Which faults a seed gets, and how strong: a swarm, since faults that are always on hide some."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    # How likely, for each message, disk write or clock.
+    "loss": (0.0, 0.2),
+    "duplicate": (0.0, 0.3),
+    "delay": (0.0, 0.1),
+    "slow_disk": (0.0, 0.2),
+    "clock_drift": (0.0, 0.1),
+    # How often, per second.
+    "cuts": (0.1, 1.0),
+    "clogs": (0.1, 0.6),
+    "crashes": (0.05, 0.8),
+    "power_cuts": (0.05, 0.8),
+    "blackouts": (0.02, 0.1),
+    "pauses": (0.05, 0.5),
+    "clock_jumps": (0.1, 0.5),
+    "disk_errors": (0.05, 0.4),
+    "damage": (0.02, 0.2),
+    "wipes": (0.02, 0.2),
+    "snapshots": (0.2, 2.0),
+    "membership": (0.2, 1.5),
+    "moves": (0.05, 0.3),
+    "strangers": (0.2, 2.0),
+}
+"""Every class of faults, and between which strengths a seed draws its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Everything that a run depends on beside its seed."""
+
+    voters: int = 3
+    observers: int = 0
+    """Controllers without a vote: they flush, and may become voters."""
+    brokers: int = 0
+    """Observers that never flush and never vote."""
+    safety_ms: int = 20_000
+    faults: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def swarm(cls, seed: int) -> "Options":
+        """About half of the faults, each at a strength of its own."""
+        dice = Random(f"{seed} options")
+        drawn = {name: round(dice.uniform(*limits), 4) for name, limits in RANGES.items()}
+        chance = dice.choice((0.3, 0.5, 0.7))
+        on = {name: strength for name, strength in drawn.items() if dice.random() < chance}
+        return cls(
+            voters=dice.choice((1, 2, 3, 3, 3, 3, 3, 4, 5, 5)),
+            observers=dice.choice((0, 1, 1, 2)),
+            brokers=dice.choice((0, 0, 1)),
+            safety_ms=dice.choice((10_000, 15_000, 20_000)),
+            faults=on,
+        )
+
+    def strength(self, fault: str) -> float:
+        return self.faults.get(fault, 0.0)
+
+    def without(self, fault: str) -> "Options":
+        left = {name: strength for name, strength in self.faults.items() if name != fault}
+        return replace(self, faults=left)
+
+    def __str__(self) -> str:
+        size = f"voters={self.voters} observers={self.observers} brokers={self.brokers}"
+        shown = " ".join(f"{name}={strength}" for name, strength in self.faults.items())
+        return f"{size} safety_ms={self.safety_ms} {shown}".rstrip()

@@ -1,0 +1,55 @@
+"""Rare states that a run of many seeds must have reached, else it has not tested much."""
+
+from collections import Counter
+
+from kraftlog._check import invariant
+
+RARE_STATES = (
+    "leader elected",
+    "two candidates at once",
+    "candidate lost its election",
+    "leader resigned because nobody fetched",
+    "restarted in an epoch that it had led",
+    "restarted as a candidate",
+    "vote refused: log behind",
+    "vote refused: already voted",
+    "pre-vote refused: leader alive",
+    "asked a voter whose disk was replaced",
+    "log cut where it diverged",
+    "voters taken back by a cut",
+    "flush ended after a cut",
+    "committed records of an earlier leader",
+    "proposal with unknown outcome was committed",
+    "proposal with unknown outcome is gone",
+    "proposal refused",
+    "linearizable read",
+    "read refused: leadership lost",
+    "snapshot written",
+    "snapshot could not be written",
+    "log start moved",
+    "snapshot of a leader loaded",
+    "download of a snapshot given up",
+    "voter added",
+    "voter removed",
+    "leader removed itself",
+    "voter moved to another address",
+    "wiped voter replaced",
+    "process killed between two effects",
+    "process killed inside a disk operation",
+    "power cut inside a disk operation",
+    "power cut for all",
+    "process ended by a disk error",
+    "damage found at start",
+    "broker lost its tail",
+    "leader woke up deposed",
+    "stranger refused",
+    "message held back by a clog",
+)
+
+
+class Sightings(Counter[str]):
+    """How often each was reached."""
+
+    def note(self, state: str) -> None:
+        invariant(state in RARE_STATES, "a rare state that nobody declared", state=state)
+        self[state] += 1

@@ -1,0 +1,136 @@
+"""The tree of commands. A command's module is loaded when the command is used, so that `--help`
+and completion cost nothing but click.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import click
+
+from kraftctl import exit_codes
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name, place and one line each."""
+
+    def __init__(self, name: str, lazy: Mapping[str, tuple[str, str]], text: str) -> None:
+        super().__init__(name, help=text, no_args_is_help=True)
+        self._lazy = lazy
+        """Name -> (module:attribute, help)."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(self._lazy)
+
+    def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._lazy:
+            return None
+        module, attribute = self._lazy[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
+
+
+_TOPIC = "kraftctl.topic_commands"
+_PARTITION = "kraftctl.partition_commands"
+
+topic = LazyGroup(
+    "topic",
+    {
+        "ls": (f"{_TOPIC}:ls", "All topics."),
+        "create": (f"{_TOPIC}:create", "Create topics."),
+        "describe": (f"{_TOPIC}:describe", "Partitions, replicas and configs of topics."),
+        "alter": (f"{_TOPIC}:alter", "Set or unset configs of a topic."),
+        "delete": (f"{_TOPIC}:delete", "Delete topics and all their records."),
+        "offsets": (f"{_TOPIC}:offsets", "Where partitions begin and end, or are at a time."),
+        "trim": (f"{_TOPIC}:trim", "Delete the oldest records."),
+        "add-partitions": (f"{_TOPIC}:add_partitions", "Give a topic more partitions."),
+    },
+    "Topics.",
+)
+
+partition = LazyGroup(
+    "partition",
+    {
+        "describe": (f"{_PARTITION}:describe", "One partition, and what each replica has."),
+        "elect": (f"{_PARTITION}:elect", "Make the preferred replica leader."),
+        "verify": (f"{_PARTITION}:verify", "Do all replicas have the same records?"),
+        "reassign": (f"{_PARTITION}:reassign", "Move partitions to other brokers."),
+    },
+    "Partitions.",
+)
+
+config = LazyGroup(
+    "config",
+    {
+        "get": ("kraftctl.config_commands:get", "Values that hold, and where they come from."),
+        "set": ("kraftctl.config_commands:set_", "Set configs of a topic or of brokers."),
+        "unset": ("kraftctl.config_commands:unset", "Go back to the default."),
+        "explain": ("kraftctl.config_commands:explain", "What a key means."),
+    },
+    "Configuration.",
+)
+
+quorum = LazyGroup(
+    "quorum",
+    {
+        "form": ("kraftctl.quorum_commands:form", "Found a cluster: its first voter, and run."),
+        "join": ("kraftctl.quorum_commands:join", "Become a member of a cluster, and run."),
+        "status": ("kraftctl.quorum_commands:status", "Who leads, and what each one believes."),
+        "replication": ("kraftctl.quorum_commands:replication", "How far each replica is."),
+        "why": ("kraftctl.quorum_commands:why", "Why there is no leader, or who refuses whom."),
+        "add": ("kraftctl.quorum_commands:add", "Make an observer a voter."),
+        "remove": ("kraftctl.quorum_commands:remove", "Take a voter out."),
+    },
+    "The controllers.",
+)
+
+node = LazyGroup(
+    "node",
+    {
+        "ls": ("kraftctl.node_commands:ls", "All brokers, and why one is fenced."),
+        "run": ("kraftctl.node_commands:run", "Run a controller or a broker from a file."),
+        "fence": ("kraftctl.node_commands:fence", "Take a broker out of service."),
+        "unfence": ("kraftctl.node_commands:unfence", "Let it back in."),
+        "decommission": ("kraftctl.node_commands:decommission", "Forget a broker for good."),
+    },
+    "Brokers and controllers, one by one.",
+)
+
+log = LazyGroup(
+    "log",
+    {
+        "dump": ("kraftctl.log_commands:dump", "Batches, records, indexes of files."),
+        "verify": ("kraftctl.log_commands:verify", "Are the files whole?"),
+    },
+    "Files of a log, without a server.",
+)
+
+_LOCAL = "kraftctl.local_commands"
+
+main = LazyGroup(
+    "kraftctl",
+    {
+        "up": (f"{_LOCAL}:up", "Start a local cluster of real processes."),
+        "down": (f"{_LOCAL}:down", "Stop it; its data stays."),
+        "ps": (f"{_LOCAL}:ps", "Its processes."),
+        "restart": (f"{_LOCAL}:restart", "Restart nodes of it."),
+        "logs": (f"{_LOCAL}:logs", "What its nodes say."),
+        "purge": (f"{_LOCAL}:purge", "Remove it with all its data."),
+        "demo": ("kraftctl.demo_command:demo", "A cluster that fails over before your eyes."),
+        "status": ("kraftctl.look_commands:status", "The cluster on one screen."),
+        "health": ("kraftctl.look_commands:health", "Is it fine? If not, why, and what now?"),
+        "topic": ("kraftctl.cli:topic", "Topics."),
+        "partition": ("kraftctl.cli:partition", "Partitions."),
+        "config": ("kraftctl.cli:config", "Configuration."),
+        "produce": ("kraftctl.produce_command:produce", "Send records."),
+        "consume": ("kraftctl.consume_command:consume", "Read records."),
+        "quorum": ("kraftctl.cli:quorum", "The controllers."),
+        "node": ("kraftctl.cli:node", "Brokers and controllers, one by one."),
+        "log": ("kraftctl.cli:log", "Files of a log, without a server."),
+    },
+    "Forms a quorum and runs a cluster of kraftlog.\n\n\b\n"
+    + (exit_codes.__doc__ or "").partition("\n\n")[2],
+)

@@ -1,0 +1,92 @@
+"""`kraftctl config ...`"""
+
+import click
+
+from kraftctl.exit_codes import OK
+from kraftctl.output import Json, table
+from kraftctl.session import Session, cluster_options, command, output_option
+from kraftctl.topic_commands import pairs
+from kraftlog.admin_types import ConfigResource
+from kraftlog.errors import ConfigError
+
+RESOURCE = "topic:NAME|broker:ID|brokers"
+
+
+def resource_of(text: str) -> ConfigResource:
+    kind, _, name = text.partition(":")
+    if text == "brokers":
+        return ConfigResource.broker()
+    if kind == "topic" and name:
+        return ConfigResource.topic(name)
+    if kind == "broker" and name.isdigit():
+        return ConfigResource.broker(int(name))
+    raise ConfigError(f"{text!r} has no configs", hint=f"it is {RESOURCE}")
+
+
+@click.command()
+@click.argument("resource", metavar=RESOURCE)
+@click.argument("keys", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Defaults too.")
+@cluster_options
+@command
+def get(session: Session, resource: str, keys: tuple[str, ...], *, everything: bool) -> int:
+    """Values that hold, and where they come from."""
+    wanted = resource_of(resource)
+    with session.admin() as admin:
+        found = admin.describe_configs(wanted).raise_for_errors()[wanted]
+    unknown = [key for key in keys if key not in found]
+    if unknown:
+        raise ConfigError(f"{unknown[0]} is not a config of {wanted}", hint="kraftctl config get")
+    rows = [
+        (each.name, each.value, each.source)
+        for each in sorted(found.values(), key=lambda each: each.name)
+        if each.name in keys or (not keys and (everything or each.source != "default"))
+    ]
+    data: Json = [{"name": name, "value": value, "source": source} for name, value, source in rows]
+    session.output.show(data, table(("KEY", "VALUE", "SOURCE"), rows))
+    return OK
+
+
+@click.command("set")
+@click.argument("resource", metavar=RESOURCE)
+@click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE...")
+@cluster_options
+@command
+def set_(session: Session, resource: str, values: tuple[str, ...]) -> int:
+    """Set configs of a topic or of brokers."""
+    return _alter(session, resource, dict(pairs(values, "")))
+
+
+@click.command()
+@click.argument("resource", metavar=RESOURCE)
+@click.argument("keys", nargs=-1, required=True)
+@cluster_options
+@command
+def unset(session: Session, resource: str, keys: tuple[str, ...]) -> int:
+    """Go back to the default."""
+    return _alter(session, resource, dict.fromkeys(keys))
+
+
+def _alter(session: Session, text: str, changes: dict[str, str | None]) -> int:
+    resource = resource_of(text)
+    with session.admin() as admin:
+        before = admin.describe_configs(resource).raise_for_errors()[resource]
+        admin.alter_configs({resource: changes}).raise_for_errors()
+    undo = " ".join(f"{key}={before[key].value}" for key in changes if key in before)
+    session.output.show(
+        {"resource": text, "changed": changes}, f"{resource}: {len(changes)} changed; was: {undo}"
+    )
+    return OK
+
+
+@click.command()
+@click.argument("key")
+@output_option
+@command
+def explain(session: Session, key: str) -> int:
+    """What a key means, what it may be, and where it can be set."""
+    from kraftlog.config import explain as explain_key  # noqa: PLC0415 - loads all keys
+
+    text = explain_key(key)
+    session.output.show({"key": key, "text": text}, text)
+    return OK

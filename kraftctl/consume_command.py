@@ -1,0 +1,93 @@
+"""`kraftctl consume`: records to standard output."""
+
+import select
+import sys
+
+import click
+
+from kraftctl.exit_codes import OK
+from kraftctl.formats import Record, parse_format, record_json
+from kraftctl.session import Session, cluster_options, command
+
+POLL_SECONDS = 0.5
+
+
+@click.command()
+@click.argument("topics", nargs=-1, required=True)
+@click.option(
+    "--from",
+    "begin",
+    default="end",
+    show_default=True,
+    metavar="OFFSET",
+    help="start, end, 1200, +10, -10, @-1h, @2026-01-31.",
+)
+@click.option("-n", "--count", type=int, help="Stop after so many records.")
+@click.option("-e", "--exit-at-end", is_flag=True, help="Stop when all is read.")
+@click.option(
+    "-f",
+    "--format",
+    "form_text",
+    default="%v",
+    show_default=True,
+    help="With -o table: %t %p %o %k %v %h %T %d, \\t, \\n.",
+)
+@click.option("--partition", "partitions", type=int, multiple=True, help="Only these.")
+@cluster_options
+@command
+def consume(
+    session: Session,
+    topics: tuple[str, ...],
+    *,
+    begin: str,
+    count: int | None,
+    exit_at_end: bool,
+    form_text: str,
+    partitions: tuple[int, ...],
+) -> int:
+    """Read the records of TOPICS.
+
+    There are no groups yet: every run reads by itself and remembers nothing.
+    """
+    from kraftlog.consumer import Consumer  # noqa: PLC0415 - gRPC takes its time to load
+    from kraftlog.types import TopicPartition  # noqa: PLC0415
+
+    write = parse_format(form_text)
+    left = count if count is not None else -1
+    with Consumer[bytes, bytes](
+        bootstrap_servers=session.bootstrap, client_id="kraftctl", offset_reset="earliest"
+    ) as consumer:
+        places = [
+            TopicPartition(topic, number)
+            for topic in topics
+            for number in partitions or [each.partition for each in consumer.partitions_for(topic)]
+        ]
+        consumer.assign(dict.fromkeys(places, begin))
+        while left != 0:
+            records = consumer.poll(POLL_SECONDS, max_records=left if left > 0 else None)
+            for record in records:
+                _print(session, record, write(record) if session.output.is_for_people else "")
+            left -= len(records) if left > 0 else 0
+            if not records and (_reader_is_gone() or (exit_at_end and consumer.lag() == 0)):
+                break
+    return OK
+
+
+def _reader_is_gone() -> bool:
+    """Whether whoever read our output has seen enough (`| head`): while nothing is written, no
+    write tells.
+    """
+    try:
+        output = sys.stdout.fileno()
+    except OSError:
+        return False  # not a file at all
+    poll = select.poll()
+    poll.register(output, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _print(session: Session, record: Record, text: str) -> None:
+    if session.output.is_for_people:
+        session.output.line(text)
+    else:
+        session.output.row(record_json(record))

@@ -1,0 +1,91 @@
+"""Talking to the supervisor of a local cluster: one line of JSON there, one back, on a socket that
+only its user can open.
+"""
+
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+
+from kraftctl.exit_codes import NotFound
+from kraftctl.output import Json
+from kraftlog.errors import KraftError
+
+LINE_BYTES_MAX = 1 << 20
+TIMEOUT_SECONDS = 120.0
+
+Handle = Callable[[str, Mapping[str, Json]], Json]
+
+
+class ControlError(KraftError):
+    """The supervisor could not do it."""
+
+
+def socket_path(directory: str, environment: Mapping[str, str]) -> str:
+    """Short, since the name of a socket must be: beside other sockets of this user."""
+    base = environment.get("XDG_RUNTIME_DIR") or f"/tmp/kraftlog-{os.getuid()}"  # noqa: S108
+    os.makedirs(base, mode=0o700, exist_ok=True)
+    if os.stat(base).st_uid != os.getuid():
+        raise ControlError(f"{base} belongs to somebody else", hint="set XDG_RUNTIME_DIR")
+    name = hashlib.sha256(os.path.abspath(directory).encode()).hexdigest()[:16]
+    return os.path.join(base, f"kraftlog-{name}.sock")
+
+
+def ask(path: str, operation: str, **arguments: Json) -> Mapping[str, Json]:
+    """Have the supervisor do something; NotFound if there is none."""
+    request = json.dumps({"operation": operation, "arguments": arguments}) + "\n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(TIMEOUT_SECONDS)
+        try:
+            connection.connect(path)
+        except OSError:
+            raise NotFound("the cluster is not running", hint="start it: kraftctl up -d") from None
+        connection.sendall(request.encode())
+        with connection.makefile("rb") as stream:
+            reply = json.loads(stream.readline(LINE_BYTES_MAX) or b"{}")
+    if "data" not in reply:
+        raise ControlError(str(reply.get("error", "no answer")), hint=str(reply.get("hint", "")))
+    data: Mapping[str, Json] = reply["data"]
+    return data
+
+
+class ControlServer:
+    """Serves one request after the other, in the thread that calls `serve`."""
+
+    def __init__(self, path: str, handle: Handle) -> None:
+        self._path = path
+        self._handle = handle
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if os.path.exists(path):
+            os.unlink(path)  # of a supervisor that is gone: its cluster's lock is ours by now
+        self._socket.bind(path)
+        os.chmod(path, 0o600)
+        self._socket.listen(8)
+
+    def serve_one(self, timeout: float) -> None:
+        """The next request, if one comes in time."""
+        self._socket.settimeout(timeout)
+        try:
+            connection, _ = self._socket.accept()
+        except TimeoutError:
+            return
+        with connection, connection.makefile("rwb") as stream:
+            connection.settimeout(TIMEOUT_SECONDS)
+            reply = self._answer(stream.readline(LINE_BYTES_MAX))
+            stream.write(json.dumps(reply).encode() + b"\n")
+
+    def _answer(self, line: bytes) -> Mapping[str, Json]:
+        try:
+            request = json.loads(line)
+            data = self._handle(str(request["operation"]), dict(request["arguments"]))
+        except KraftError as error:
+            return {"error": error.message, "hint": error.hint}
+        except (ValueError, KeyError, TypeError) as error:
+            return {"error": f"no request: {error!r}", "hint": ""}
+        return {"data": data}
+
+    def close(self) -> None:
+        self._socket.close()
+        if os.path.exists(self._path):
+            os.unlink(self._path)

@@ -1,0 +1,188 @@
+"""`kraftctl status` and `kraftctl health`: is it fine, if not why, and what now?"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import click
+
+from kraftctl.exit_codes import OK, UNHEALTHY
+from kraftctl.output import Json, table
+from kraftctl.quorum_commands import BELIEFS, Belief, belief_row, beliefs, leader_of
+from kraftctl.session import Session, cluster_options, command
+from kraftlog.admin_types import ClusterDescription, TopicDescription
+from kraftlog.errors import KraftError
+
+GRADES = ("green", "yellow", "red")
+POLL_SECONDS = 0.2
+WATCH_SECONDS = 1.0
+
+
+@dataclass
+class Look:
+    """The cluster at one moment, and what is wrong with it."""
+
+    controllers: Mapping[str, Belief] = field(default_factory=dict)
+    cluster: ClusterDescription | None = None
+    topics: list[TopicDescription] = field(default_factory=list)
+    problems: list[tuple[str, str, str]] = field(default_factory=list)
+    """Grade, what is wrong, what to do next."""
+
+    @property
+    def grade(self) -> str:
+        return max((grade for grade, _, _ in self.problems), key=GRADES.index, default="green")
+
+    def blame(self, grade: str, what: str, then: str) -> None:
+        self.problems.append((grade, what, then))
+
+
+def look(session: Session) -> Look:
+    """Ask every controller what it believes, and the active one about the rest."""
+    seen = Look()
+    try:
+        seen.controllers = beliefs(session)
+        with session.admin() as admin:
+            seen.cluster = admin.describe_cluster()
+            seen.topics = list(admin.describe_topics().ok.values())
+    except KraftError as error:
+        seen.blame("red", error.message, error.hint or "kraftctl quorum why")
+    _judge_quorum(seen)
+    _judge_brokers(seen)
+    _judge_partitions(seen)
+    return seen
+
+
+def _judge_quorum(seen: Look) -> None:
+    for address, belief in seen.controllers.items():
+        if isinstance(belief, KraftError):
+            seen.blame("yellow", f"controller at {address} does not answer", "kraftctl logs")
+    leader = leader_of(seen.controllers.values())
+    if seen.controllers and leader is None:
+        seen.blame("red", "no controller leads", "kraftctl quorum why")
+
+
+def _judge_brokers(seen: Look) -> None:
+    for broker in seen.cluster.brokers if seen.cluster else ():
+        if broker.fenced:
+            why = broker.fence_cause or "not caught up yet"
+            seen.blame("yellow", f"broker {broker.broker_id} is fenced: {why}", "kraftctl node ls")
+
+
+def _judge_partitions(seen: Look) -> None:
+    states = [each for topic in seen.topics for each in topic.partitions]
+    offline = sum(state.leader < 0 for state in states)
+    under = sum(len(state.isr) < len(state.replicas) for state in states)
+    if offline:
+        seen.blame("red", f"{offline} partitions have no leader", "kraftctl topic ls")
+    if under:
+        seen.blame("yellow", f"{under} partitions are under-replicated", "kraftctl node ls")
+
+
+@click.command()
+@click.option("-w", "--watch", is_flag=True, help="Again and again.")
+@cluster_options
+@command
+def status(session: Session, *, watch: bool) -> int:
+    """The cluster on one screen. Exit code 3 if it is not green."""
+    while True:
+        seen = look(session)
+        if watch and session.output.is_for_people:
+            session.output.line("\x1b[2J\x1b[H")
+        session.output.show(_json(seen), _screen(seen))
+        if not watch:
+            return OK if seen.grade == "green" else UNHEALTHY
+        time.sleep(WATCH_SECONDS)
+
+
+@click.command()
+@click.option("--wait", is_flag=True, help="Until it is as good as --for says.")
+@click.option("--for", "wanted", type=click.Choice(["green", "yellow"]), default="green")
+@click.option("--stable", default="0s", help="With --wait: and has been so for that long.")
+@click.option("--within", default="60s", help="With --wait: give up after that long.")
+@cluster_options
+@command
+def health(session: Session, *, wait: bool, wanted: str, stable: str, within: str) -> int:
+    """Is it fine? If not, why, and what now? Exit code 3 if it is worse than --for."""
+    from kraftlog.durations import to_seconds  # noqa: PLC0415
+
+    deadline = time.monotonic() + to_seconds(within, "--within")
+    since: float | None = None
+    while True:
+        seen = look(session)
+        good = GRADES.index(seen.grade) <= GRADES.index(wanted)
+        since = (since or time.monotonic()) if good else None
+        enough = since is not None and time.monotonic() - since >= to_seconds(stable, "--stable")
+        if not wait or enough or time.monotonic() > deadline:
+            break
+        time.sleep(POLL_SECONDS)
+    data: Json = {"grade": seen.grade, "problems": _problems(seen)}
+    session.output.show(data, "\n".join(_verdict(seen)))
+    return OK if good and (enough or not wait) else UNHEALTHY
+
+
+def _problems(seen: Look) -> list[Json]:
+    return [{"grade": grade, "what": what, "next": then} for grade, what, then in seen.problems]
+
+
+def _verdict(seen: Look) -> list[str]:
+    return [
+        seen.grade.upper(),
+        *(f"  {what}   try: {then}" for _, what, then in seen.problems),
+    ]
+
+
+def _json(seen: Look) -> Json:
+    leader = leader_of(seen.controllers.values())
+    cluster = seen.cluster
+    return {
+        "grade": seen.grade,
+        "problems": _problems(seen),
+        "cluster_id": str(cluster.cluster_id) if cluster else None,
+        "controller": leader.node.node_id if leader else None,
+        "epoch": leader.epoch if leader else None,
+        "high_watermark": leader.high_watermark if leader else None,
+        "brokers": [
+            {
+                "broker": each.broker_id,
+                "fenced": each.fenced,
+                "why": each.fence_cause,
+                "leads": each.leaders,
+                "replicas": each.replicas,
+            }
+            for each in (cluster.brokers if cluster else ())
+        ],
+        "topics": cluster.topics if cluster else None,
+        "partitions": cluster.partitions if cluster else None,
+    }
+
+
+def _screen(seen: Look) -> str:
+    cluster, leader = seen.cluster, leader_of(seen.controllers.values())
+    known = f"cluster {cluster.cluster_id}" if cluster else "no answer"
+    epoch = f"   metadata: epoch {leader.epoch}  HW {leader.high_watermark}" if leader else ""
+    parts = [f"{seen.grade.upper()}  {known}{epoch}"]
+    rows = [belief_row(address, each) for address, each in seen.controllers.items()]
+    parts.append(table(("CONTROLLER", *BELIEFS[1:]), rows))
+    if cluster:
+        end = cluster.offset
+        parts.append(
+            table(
+                ("BROKER", "STATE", "LEADS", "REPLICAS", "META-LAG", ""),
+                [
+                    (
+                        each.broker_id,
+                        "fenced" if each.fenced else "active",
+                        each.leaders,
+                        each.replicas,
+                        max(0, end - each.applied_offset),
+                        each.fence_cause,
+                    )
+                    for each in cluster.brokers
+                ],
+            )
+        )
+        parts.append(f"TOPICS {cluster.topics}  PARTITIONS {cluster.partitions}")
+    parts += [
+        f"{seen.grade.upper()} because: {what}   try: {then}" for _, what, then in seen.problems
+    ]
+    return "\n".join(parts)

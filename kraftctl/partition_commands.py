@@ -1,0 +1,326 @@
+"""`kraftctl partition ...`"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from kraftctl.exit_codes import OK, UNHEALTHY, Guarded
+from kraftctl.output import Json, table
+from kraftctl.session import Session, cluster_options, command
+from kraftctl.topic_commands import finish, names_of, partition_json
+from kraftlog.admin_types import PartitionDescription, ReplicaDescription
+from kraftlog.errors import ConfigError, KraftError, UnknownTopicOrPartition
+from kraftlog.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kraftlog.admin import Admin
+
+PLACE = "TOPIC:PARTITION"
+POLL_SECONDS = 0.2
+
+
+def place_of(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition(":")
+    if not topic or not number.isdigit():
+        raise ConfigError(f"{text!r} names no partition", hint="it looks like orders:0")
+    return TopicPartition(topic, int(number))
+
+
+def _described(admin: "Admin", place: TopicPartition) -> PartitionDescription:
+    topic = admin.describe_topics([place.topic]).raise_for_errors()[place.topic]
+    if place.partition >= len(topic.partitions):
+        raise UnknownTopicOrPartition(
+            f"{place.topic} has {len(topic.partitions)} partitions, and none is {place.partition}"
+        )
+    return topic.partitions[place.partition]
+
+
+def _replicas(
+    admin: "Admin", place: TopicPartition, brokers: Sequence[int], *, digest: bool = False
+) -> dict[int, ReplicaDescription | KraftError]:
+    """What each broker has of a partition, or why it does not say."""
+    found: dict[int, ReplicaDescription | KraftError] = {}
+    for broker in brokers:
+        try:
+            listed = admin.describe_replicas(broker, [place.topic], digest=digest)
+        except KraftError as error:
+            found[broker] = error
+            continue
+        mine = [each for each in listed if each.partition == place.partition]
+        if mine:
+            found[broker] = mine[0]
+    return found
+
+
+@click.command()
+@click.argument("place", metavar=PLACE)
+@cluster_options
+@command
+def describe(session: Session, place: str) -> int:
+    """One partition, and what each replica has."""
+    where = place_of(place)
+    with session.admin() as admin:
+        state = _described(admin, where)
+        replicas = _replicas(admin, where, state.replicas)
+    rows = [
+        (broker, *_replica_row(replicas.get(broker), state, broker)) for broker in state.replicas
+    ]
+    headings = ("BROKER", "ROLE", "START", "HW", "END", "BYTES", "")
+    head = f"{place}  leader {state.leader}  epoch {state.leader_epoch}  isr {state.isr}"
+    data: Json = {
+        "topic": where.topic,
+        "state": partition_json(state),
+        "replicas": [
+            dict(zip(("broker", "role", "start", "hw", "end", "bytes", "note"), row, strict=True))
+            for row in rows
+        ],
+    }
+    session.output.show(data, f"{head}\n{table(headings, rows)}")
+    return OK
+
+
+def _replica_row(
+    replica: ReplicaDescription | KraftError | None, state: PartitionDescription, broker: int
+) -> tuple[str, int, int, int, int, str]:
+    role = "leader" if broker == state.leader else "in sync" if broker in state.isr else "behind"
+    match replica:
+        case ReplicaDescription():
+            return (
+                role,
+                replica.log_start_offset,
+                replica.high_watermark,
+                replica.end_offset,
+                replica.size_bytes,
+                "",
+            )
+        case None:
+            return role, -1, -1, -1, 0, "nothing there"
+        case _:
+            return role, -1, -1, -1, 0, replica.message
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar=f"[{PLACE}]...")
+@click.option("--unclean", is_flag=True, help="Also a replica that may lack committed records.")
+@click.option("-y", "--yes", is_flag=True, help="Really, with --unclean.")
+@cluster_options
+@command
+def elect(session: Session, places: tuple[str, ...], *, unclean: bool, yes: bool) -> int:
+    """Make the preferred replica leader; without names everywhere."""
+    if unclean and not yes:
+        raise Guarded("an unclean election can lose acknowledged records", hint="add --yes")
+    with session.admin() as admin:
+        results = admin.elect_leaders(map(place_of, places), unclean=unclean)
+    done = [str(place) for place in results.ok]
+    data: Json = {"elected": list(done)}
+    text = f"{len(done)} elected" if done else "every preferred replica leads already"
+    return finish(session.output, names_of(results.errors), text, data)
+
+
+@click.command()
+@click.argument("place", metavar=PLACE)
+@cluster_options
+@command
+def verify(session: Session, place: str) -> int:
+    """Do all in-sync replicas have the same committed records? (By a checksum of them.)"""
+    where = place_of(place)
+    with session.admin() as admin:
+        state = _described(admin, where)
+        replicas = _replicas(admin, where, state.isr, digest=True)
+    digests = {
+        broker: each.digest if isinstance(each, ReplicaDescription) else None
+        for broker, each in replicas.items()
+    }
+    marks = {
+        broker: each.high_watermark if isinstance(each, ReplicaDescription) else None
+        for broker, each in replicas.items()
+    }
+    same = len(set(digests.values())) <= 1 and None not in digests.values()
+    rows = [
+        (broker, marks[broker], f"{digests[broker]:08x}" if digests[broker] is not None else None)
+        for broker in digests
+    ]
+    verdict = "all replicas agree" if same else "THE REPLICAS DIFFER"
+    data: Json = {
+        "same": same,
+        "replicas": [{"broker": b, "high_watermark": h, "digest": d} for b, h, d in rows],
+    }
+    text = table(("BROKER", "HW", "CRC-32C"), rows)
+    session.output.show(data, f"{text}\n{verdict}")
+    return OK if same else UNHEALTHY
+
+
+# -- moving
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar=f"[{PLACE}|TOPIC]...")
+@click.option("--to", metavar="ID,ID,...", help="These brokers, the preferred leader first.")
+@click.option("--brokers", metavar="ID,ID,...", help="Spread evenly over these brokers.")
+@click.option("--rf", type=int, help="With --brokers: so many replicas.")
+@click.option("--plan", "plan_file", metavar="FILE", help="A plan, or the undo of one.")
+@click.option("--undo", "undo_file", metavar="FILE", help="Write the present assignment there.")
+@click.option("--cancel", is_flag=True, help="Stop moves that go on.")
+@click.option("--status", is_flag=True, help="The moves that go on.")
+@click.option("--wait/--no-wait", default=True, help="Wait until all have moved.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan.")
+@cluster_options
+@command
+def reassign(
+    session: Session,
+    places: tuple[str, ...],
+    *,
+    to: str | None,
+    brokers: str | None,
+    rf: int | None,
+    plan_file: str | None,
+    undo_file: str | None,
+    cancel: bool,
+    status: bool,
+    wait: bool,
+    dry_run: bool,
+) -> int:
+    """Move partitions to other brokers. The plan is shown, and the undo can be kept."""
+    with session.admin() as admin:
+        if status or cancel:
+            return _ongoing(session, admin, cancel=cancel)
+        before = _assignments(admin, places)
+        plan = _plan(before, to=to, brokers=brokers, rf=rf, plan_file=plan_file)
+        _show_plan(session, before, plan)
+        if dry_run:
+            return OK
+        if undo_file:
+            _write_plan(undo_file, {place: before[place] for place in plan})
+        results = admin.reassign(dict(plan))
+        code = finish(session.output, names_of(results.errors), "moving", _plan_json(plan))
+        if wait:
+            _wait(session, admin, list(plan))
+        return code
+
+
+def _ongoing(session: Session, admin: "Admin", *, cancel: bool) -> int:
+    moves = admin.list_reassignments()
+    if cancel and moves:
+        admin.reassign(dict.fromkeys(moves)).raise_for_errors()
+    rows = [(place, each.replicas, each.adding, each.removing) for place, each in moves.items()]
+    data: Json = [
+        {"partition": str(p), "replicas": list(r), "adding": list(a), "removing": list(d)}
+        for p, r, a, d in rows
+    ]
+    verb = "cancelled" if cancel else "moving"
+    text = table(("PARTITION", "REPLICAS", "ADDING", "REMOVING"), rows)
+    session.output.show(data, f"{len(rows)} {verb}\n{text}" if rows else "nothing moves")
+    return OK
+
+
+def _assignments(admin: "Admin", names: Sequence[str]) -> dict[TopicPartition, tuple[int, ...]]:
+    """The present replicas of partitions, of whole topics, or of all."""
+    chosen = [place_of(name) for name in names if ":" in name]
+    topics = {place.topic for place in chosen} | {name for name in names if ":" not in name}
+    found = admin.describe_topics(sorted(topics) or None).raise_for_errors()
+    return {
+        TopicPartition(topic.name, each.partition): each.replicas
+        for topic in found.ok.values()
+        for each in topic.partitions
+        if not names or topic.name in names or TopicPartition(topic.name, each.partition) in chosen
+    }
+
+
+Plan = Mapping[TopicPartition, tuple[int, ...]]
+
+
+def _plan(
+    before: Plan,
+    *,
+    to: str | None,
+    brokers: str | None,
+    rf: int | None,
+    plan_file: str | None,
+) -> dict[TopicPartition, tuple[int, ...]]:
+    if sum(given is not None for given in (to, brokers, plan_file)) != 1:
+        raise ConfigError("where to?", hint="say one of --to, --brokers and --plan")
+    if plan_file is not None:
+        plan = _read_plan(plan_file)
+    elif to is not None:
+        plan = dict.fromkeys(before, _ids(to, "--to"))
+    else:
+        plan = spread(before, _ids(brokers or "", "--brokers"), rf)
+    return {place: target for place, target in plan.items() if before.get(place) != target}
+
+
+def spread(
+    before: Plan, brokers: tuple[int, ...], rf: int | None
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """Leaders round robin over the brokers, followers at a distance that grows with each round."""
+    plan = {}
+    for number, place in enumerate(sorted(before)):
+        count = rf or len(before[place])
+        if count > len(brokers):
+            raise ConfigError(f"{count} replicas on {len(brokers)} brokers", hint="name more")
+        first, shift = number % len(brokers), number // len(brokers)
+        rest = (
+            [
+                (first + 1 + (shift + step) % (len(brokers) - 1)) % len(brokers)
+                for step in range(count - 1)
+            ]
+            if count > 1
+            else []
+        )
+        plan[place] = tuple(brokers[index] for index in (first, *rest))
+    return plan
+
+
+def _ids(text: str, flag: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.strip().isdigit() for part in parts) or len(set(parts)) != len(parts):
+        raise ConfigError(f"{flag} {text}", hint=f"it looks like {flag} 1,2,3")
+    return tuple(int(part) for part in parts)
+
+
+def _show_plan(session: Session, before: Plan, plan: Plan) -> None:
+    rows = [(place, before.get(place, ()), target) for place, target in plan.items()]
+    session.output.note(table(("PARTITION", "FROM", "TO"), rows) if rows else "nothing to move")
+
+
+def _plan_json(plan: Plan) -> Json:
+    return [
+        {"topic": place.topic, "partition": place.partition, "replicas": list(target)}
+        for place, target in plan.items()
+    ]
+
+
+def _write_plan(path: str, plan: Plan) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"partitions": _plan_json(plan)}, file, indent=1)
+
+
+def _read_plan(path: str) -> dict[TopicPartition, tuple[int, ...]]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            listed = json.load(file)["partitions"]
+        return {
+            TopicPartition(str(each["topic"]), int(each["partition"])): tuple(
+                int(broker) for broker in each["replicas"]
+            )
+            for each in listed
+        }
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is no plan: {error!r}", hint="--undo writes one") from None
+
+
+def _wait(session: Session, admin: "Admin", places: Sequence[TopicPartition]) -> None:
+    """Until nothing of it moves any more; says how much is left."""
+    last = -1
+    while True:
+        left = len(admin.list_reassignments(places))
+        if left != last:
+            session.output.note(f"{len(places) - left} of {len(places)} have moved")
+            last = left
+        if left == 0:
+            return
+        time.sleep(POLL_SECONDS)

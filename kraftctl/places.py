@@ -1,0 +1,119 @@
+"""Where local clusters live, and which cluster a command means.
+
+    $XDG_DATA_HOME/kraftlog/clusters/NAME/   a cluster made by `up`
+    $XDG_DATA_HOME/kraftlog/current          the one that commands mean by default
+    $XDG_CONFIG_HOME/kraftlog/config.toml    [profiles.NAME] bootstrap = "host:port,..."
+
+A flag wins over the environment (KRAFTCTL_BOOTSTRAP, KRAFTCTL_PROFILE), that over what is current.
+`local` is the name of whichever local cluster is current.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kraftctl.exit_codes import NotFound
+from kraftlog.errors import ConfigError
+from kraftlog.local.layout import BROKER, load
+
+LOCAL = "local"
+DEFAULT_CLUSTER = "dev"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The directories of one user."""
+
+    data: str
+    config: str
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Places":
+        home = environment.get("HOME") or os.path.expanduser("~")
+        data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+        config = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        return cls(os.path.join(data, "kraftlog"), os.path.join(config, "kraftlog"))
+
+    def cluster(self, name: str) -> str:
+        """The directory of a local cluster."""
+        if not name or name.startswith(".") or "/" in name:
+            raise ConfigError(
+                f"{name!r} cannot be a cluster's name", hint="letters, digits, - and _"
+            )
+        return os.path.join(self.data, "clusters", name)
+
+    def clusters(self) -> list[str]:
+        """The names of all local clusters."""
+        try:
+            return sorted(os.listdir(os.path.join(self.data, "clusters")))
+        except FileNotFoundError:
+            return []
+
+    @property
+    def current(self) -> str | None:
+        """The local cluster that commands mean by default."""
+        try:
+            with open(os.path.join(self.data, "current"), encoding="utf-8") as file:
+                return file.read().strip() or None
+        except FileNotFoundError:
+            return None
+
+    def set_current(self, name: str) -> None:
+        os.makedirs(self.data, exist_ok=True)
+        path = os.path.join(self.data, "current")
+        with open(f"{path}.tmp", "w", encoding="utf-8") as file:
+            file.write(name + "\n")
+        os.replace(f"{path}.tmp", path)
+
+    def forget_current(self, name: str) -> None:
+        if self.current == name:
+            os.unlink(os.path.join(self.data, "current"))
+
+
+def bootstrap_of(
+    places: Places,
+    environment: Mapping[str, str],
+    *,
+    bootstrap: str | None = None,
+    profile: str | None = None,
+) -> str:
+    """The addresses that a command shall dial."""
+    if bootstrap or (environment.get("KRAFTCTL_BOOTSTRAP") and not profile):
+        return bootstrap or environment["KRAFTCTL_BOOTSTRAP"]
+    name = profile or environment.get("KRAFTCTL_PROFILE") or LOCAL
+    if name != LOCAL:
+        return _from_file(places, name)
+    cluster = places.current
+    if cluster is None:
+        raise NotFound(
+            "there is no local cluster", hint="start one: kraftctl up -d, or say -b HOST:PORT"
+        )
+    return local_bootstrap(places, cluster)
+
+
+def local_bootstrap(places: Places, cluster: str) -> str:
+    layout = load(places.cluster(cluster))
+    if layout is None:
+        raise NotFound(f"there is no local cluster {cluster!r}", hint="start one: kraftctl up -d")
+    return ",".join(member.address for member in layout.of_role(BROKER))
+
+
+def _from_file(places: Places, name: str) -> str:
+    path = os.path.join(places.config, "config.toml")
+    try:
+        with open(path, "rb") as file:
+            document = tomllib.load(file)
+    except FileNotFoundError:
+        raise NotFound(f"there is no profile {name!r}: {path} does not exist") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from None
+    profiles = document.get("profiles", {})
+    profile = profiles.get(name) if isinstance(profiles, dict) else None
+    found = profile.get("bootstrap") if isinstance(profile, dict) else None
+    if not isinstance(found, str):
+        raise NotFound(
+            f"{path} has no [profiles.{name}] with bootstrap",
+            hint=f'write: [profiles.{name}] and below it: bootstrap = "host:port"',
+        )
+    return found

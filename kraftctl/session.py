@@ -1,0 +1,105 @@
+"""What every command has: an output, the cluster it means, and the options that all share."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
+import click
+from click.decorators import FC
+
+from kraftctl.exit_codes import INTERRUPTED, OK, exit_code
+from kraftctl.output import FORMATS, Output
+from kraftctl.places import Places, bootstrap_of
+from kraftlog.errors import KraftError
+
+if TYPE_CHECKING:
+    from kraftlog.admin import Admin
+
+P = ParamSpec("P")
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of one command."""
+
+    output: Output
+    places: Places
+    timeout: str
+    _bootstrap: str | None = None
+    _profile: str | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return bootstrap_of(
+            self.places, os.environ, bootstrap=self._bootstrap, profile=self._profile
+        )
+
+    def admin(self) -> "Admin":
+        """To be used in a with statement."""
+        from kraftlog.admin import Admin  # noqa: PLC0415 - gRPC takes its time to load
+
+        return Admin(
+            self.bootstrap,
+            client_id="kraftctl",
+            request_timeout=self.timeout,
+            api_timeout=self.timeout,
+        )
+
+
+def cluster_options(function: FC) -> FC:
+    """The options of commands that ask a cluster."""
+    for option in (
+        click.option("--timeout", default="10s", help="How long to wait for answers."),
+        click.option("--profile", metavar="NAME", help="A cluster of the config file."),
+        click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Some brokers."),
+    ):
+        function = option(function)
+    return output_option(function)
+
+
+def output_option(function: FC) -> FC:
+    return click.option(
+        "-o", "--output", "form", type=click.Choice(FORMATS), default="table", help="How to print."
+    )(function)
+
+
+def command(function: Callable[Concatenate[Session, P], int | None]) -> Callable[P, None]:
+    """Give a command its session, and turn what it ends with into an exit code."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **options: P.kwargs) -> None:
+        session = _session(options)
+        try:
+            code = function(session, *args, **options)
+        except KraftError as error:
+            session.output.fail(error)
+            code = exit_code(error)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except BrokenPipeError:  # whoever read our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = OK
+        sys.exit(code or OK)
+
+    return run
+
+
+def _session(options: dict[str, object]) -> Session:
+    """Takes the shared options out; the rest belongs to the command."""
+
+    def take(name: str) -> str | None:
+        value = options.pop(name, None)
+        return None if value is None else str(value)
+
+    path = click.get_current_context().command_path.split(" ", 1)[-1]
+    output = Output(path, form=take("form") or "table")
+    return Session(
+        output,
+        Places.of(os.environ),
+        take("timeout") or "10s",
+        take("bootstrap"),
+        take("profile"),
+    )

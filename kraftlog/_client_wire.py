@@ -1,0 +1,141 @@
+"""Between a client's own types and the messages of brokers. Protobuf goes no further."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from google.protobuf.message import Message
+
+from kraftlog.cluster_view import Hint, Metadata, Node, PartitionView, TopicView
+from kraftlog.errors import KraftError, WireError, from_wire
+from kraftlog.rpc import broker_pb2, common_pb2, controller_pb2
+
+CHANNEL_OF_BROKER = "/kraftlog.rpc.Broker/Channel"
+CHANNEL_OF_CONTROLLER = "/kraftlog.rpc.Controller/Channel"
+
+API_VERSION = 0
+"""The version of every request that this client sends."""
+
+NO_API_KEY = -1
+# Kafka's numbers. A request that Kafka does not have has none.
+API_KEYS = {
+    "produce": 0,
+    "fetch": 1,
+    "list_offsets": 2,
+    "metadata": 3,
+    "api_versions": 18,
+    "create_topics": 19,
+    "delete_topics": 20,
+    "delete_records": 21,
+    "init_producer_id": 22,
+    "epoch_ends": 23,
+    "describe_configs": 32,
+    "create_partitions": 37,
+    "elect_leaders": 43,
+    "alter_configs": 44,
+    "reassign": 45,
+    "list_reassignments": 46,
+    "update_features": 57,
+    "describe_cluster": 60,
+    "unregister_broker": 64,
+    "describe_topics": 75,
+}
+
+
+def header(kind: str, correlation_id: int, client_id: str) -> common_pb2.RequestHeader:
+    return common_pb2.RequestHeader(
+        api_key=API_KEYS.get(kind, NO_API_KEY),
+        api_version=API_VERSION,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+
+
+def broker_request(
+    kind: str, message: Message, *, client_id: str, cluster_id: bytes
+) -> Callable[[int], bytes]:
+    """What encodes a request to a broker under its correlation id."""
+
+    def encode(correlation_id: int) -> bytes:
+        envelope = broker_pb2.BrokerRequest(
+            header=header(kind, correlation_id, client_id), cluster_id=cluster_id or None
+        )
+        getattr(envelope, kind).CopyFrom(message)
+        return envelope.SerializeToString()
+
+    return encode
+
+
+def parse_broker_replies(data: bytes) -> Iterable[broker_pb2.BrokerReply]:
+    return broker_pb2.BrokerReplies.FromString(data).replies
+
+
+def parse_controller_replies(data: bytes) -> Iterable[controller_pb2.ControllerReply]:
+    return controller_pb2.ControllerReplies.FromString(data).replies
+
+
+# -- errors and nodes
+
+
+def error_of(error: common_pb2.Error, node: str) -> KraftError:
+    """The exception that a reply's error stands for."""
+    return from_wire(WireError(error.code, error.message, error.hint), node=node)
+
+
+def endpoint_node(node_id: int, endpoint: common_pb2.Endpoint, rack: str | None = None) -> Node:
+    return Node(node_id, endpoint.host, endpoint.port, rack)
+
+
+def hint_of(error: common_pb2.Error) -> Hint | None:
+    """Who leads instead, where the error says so."""
+    if not error.HasField("leader"):
+        return None
+    told = error.leader
+    leader = told.leader if told.HasField("leader") else None
+    node = None if leader is None else endpoint_node(leader.node_id, leader.endpoint)
+    return Hint(told.epoch, node)
+
+
+# -- metadata
+
+
+def metadata_request(
+    topics: Iterable[str], *, all_topics: bool, auto_create: bool
+) -> broker_pb2.MetadataRequest:
+    return broker_pb2.MetadataRequest(
+        topics=[broker_pb2.TopicName(name=name) for name in topics],
+        all_topics=all_topics,
+        allow_auto_create=auto_create,
+    )
+
+
+def decode_metadata(reply: broker_pb2.MetadataReply, node: str) -> Metadata:
+    return Metadata(
+        offset=reply.offset,
+        cluster_id=reply.cluster_id,
+        brokers=tuple(
+            endpoint_node(b.node_id, b.endpoint, b.rack if b.HasField("rack") else None)
+            for b in reply.brokers
+        ),
+        controllers=tuple(endpoint_node(c.node_id, c.endpoint) for c in reply.controllers),
+        controller_id=reply.controller_id if reply.HasField("controller_id") else None,
+        topics=tuple(_topic(topic) for topic in reply.topics if not topic.HasField("error")),
+        refused={
+            topic.name: error_of(topic.error, node)
+            for topic in reply.topics
+            if topic.HasField("error")
+        },
+    )
+
+
+def _topic(topic: broker_pb2.TopicMetadata) -> TopicView:
+    by_number = {p.partition: p for p in topic.partitions}
+    partitions: Sequence[PartitionView] = [
+        PartitionView(
+            number,
+            by_number[number].leader_id,
+            by_number[number].leader_epoch,
+            tuple(by_number[number].replicas),
+            tuple(by_number[number].isr),
+        )
+        for number in sorted(by_number)
+    ]
+    return TopicView(topic.name, topic.topic_id, tuple(partitions))

@@ -1,0 +1,296 @@
+"""The loop side that all clients share: connections to brokers, and a view kept fresh.
+
+Streams are opened on use, one per broker and purpose, so that a large fetch delays no produce. The
+view is refreshed by age and whenever somebody found it wrong; any broker can be asked, and the one
+that answered last is asked first.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import TypeAlias, TypeVar
+
+from google.protobuf.message import Message
+
+from kraftlog._background import Background
+from kraftlog._client_wire import (
+    CHANNEL_OF_BROKER,
+    broker_request,
+    decode_metadata,
+    error_of,
+    metadata_request,
+    parse_broker_replies,
+)
+from kraftlog.client_config import CommonOptions
+from kraftlog.clock import Clock, SystemClock
+from kraftlog.cluster_view import ClusterView, Node, TopicView
+from kraftlog.connection import RequestStream
+from kraftlog.errors import (
+    ErrorCode,
+    KraftError,
+    NetworkError,
+    RetriableError,
+)
+from kraftlog.resolver import resolver
+from kraftlog.retry import Retry, needs_new_view
+from kraftlog.rpc import broker_pb2
+from kraftlog.types import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+PROBE_TIMEOUT_MS = 1_000
+"""How long one broker may take to answer for metadata before another is asked."""
+
+BrokerStream: TypeAlias = RequestStream[broker_pb2.BrokerReply]
+T = TypeVar("T")
+
+
+class ClusterClient:
+    def __init__(
+        self,
+        options: CommonOptions,
+        background: Background,
+        *,
+        auto_create: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.options = options
+        self.view = ClusterView()
+        self.clock = clock or SystemClock()
+        self.dice = Random()  # noqa: S311  spreads load, guards nothing
+        self.retry = Retry(options.backoff, self.clock, self.dice)
+        self._resolve = resolver(os.environ)
+        size = options.receive_buffer_bytes
+        self._channel_options = (("grpc.tcp_receive_buffer_size", size),) if size > 0 else ()
+        self._background = background
+        self._auto_create = auto_create
+        self._streams: dict[tuple[str, str], BrokerStream] = {}
+        self._good_address = ""
+        self._topics: set[str] = set()
+        self._creating: set[str] = set()
+        """Topics that somebody waits for, to be created if they do not exist."""
+        self._all_topics = False
+        self._wanted = asyncio.Event()
+        self._refreshed = asyncio.Event()
+        self._on_change: list[Callable[[], None]] = []
+        self.last_failure: KraftError | None = None
+        """Why the last refresh did not work; None if it did."""
+        background.start(self._keep_fresh(), "metadata")
+
+    def start(self, work: Coroutine[object, object, None], name: str) -> None:
+        self._background.start(work, name)
+
+    # -- asking brokers
+
+    def stream(self, address: str, purpose: str) -> BrokerStream:
+        """The stream to a broker for a purpose."""
+        stream = self._streams.get((address, purpose))
+        if stream is None:
+            stream = RequestStream(
+                address,
+                CHANNEL_OF_BROKER,
+                parse=parse_broker_replies,
+                resolve=self._resolve,
+                channel_options=self._channel_options,
+            )
+            self._streams[address, purpose] = stream
+            self._background.start(stream.run(), f"{purpose} stream to {address}")
+        return stream
+
+    def encode(self, kind: str, message: Message) -> Callable[[int], bytes]:
+        return broker_request(
+            kind, message, client_id=self.options.client_id, cluster_id=self.view.cluster_id
+        )
+
+    async def ask(
+        self,
+        address: str,
+        kind: str,
+        message: Message,
+        *,
+        timeout_ms: float,
+        purpose: str = "control",
+    ) -> broker_pb2.BrokerReply:
+        """One request and its reply; a refusal of the whole is raised."""
+        answer: asyncio.Future[broker_pb2.BrokerReply] = asyncio.get_running_loop().create_future()
+
+        def take(reply: broker_pb2.BrokerReply | None) -> None:
+            if answer.done():
+                return
+            if reply is None:
+                answer.set_exception(no_answer(kind, address))
+            elif reply.HasField("error"):
+                answer.set_exception(error_of(reply.error, address))
+            else:
+                answer.set_result(reply)
+
+        def unsent() -> None:
+            if not answer.done():
+                answer.set_exception(not_reached(address))
+
+        self.stream(address, purpose).send(
+            self.encode(kind, message), timeout_ms=timeout_ms, on_reply=take, on_unsent=unsent
+        )
+        return await answer
+
+    async def ask_leader(
+        self,
+        place: TopicPartition,
+        attempt: Callable[[Node, int, float], Coroutine[object, object, T]],
+        *,
+        timeout_ms: float,
+    ) -> T:
+        """Ask the leader of a partition, whoever that is, until it answers. For requests that may
+        be repeated.
+        """
+
+        async def once(remaining_ms: float) -> T:
+            await self.ensure_topic(place.topic, timeout_ms=remaining_ms)
+            node, epoch = self.view.leader(place)
+            return await attempt(node, epoch, min(remaining_ms, self.options.request_timeout_ms))
+
+        return await self.retry.run(
+            once, timeout_ms=timeout_ms, harmless=True, on_failure=self.refresh_after
+        )
+
+    async def ask_any(
+        self, kind: str, message: Message, *, timeout_ms: float
+    ) -> broker_pb2.BrokerReply:
+        """Ask one broker after another until one answers. For requests that may be repeated."""
+
+        async def once(remaining_ms: float) -> broker_pb2.BrokerReply:
+            return await self._try_all(kind, message, remaining_ms)
+
+        return await self.retry.run(once, timeout_ms=timeout_ms, harmless=True)
+
+    async def _try_all(
+        self, kind: str, message: Message, remaining_ms: float
+    ) -> broker_pb2.BrokerReply:
+        failure: KraftError | None = None
+        for address in self._candidates():
+            timeout_ms = min(PROBE_TIMEOUT_MS, self.options.request_timeout_ms, remaining_ms)
+            try:
+                reply = await self.ask(address, kind, message, timeout_ms=timeout_ms)
+            except KraftError as error:
+                failure = error
+                if not (error.retriable or error.outcome_unknown):
+                    raise
+            else:
+                self._good_address = address
+                return reply
+        raise failure or not_reached("any broker")
+
+    def _candidates(self) -> list[str]:
+        """Who to ask: the last that answered, those of the view, those we were started with."""
+        known = [node.address for node in self.view.brokers.values()]
+        first = [self._good_address] if self._good_address else []
+        bootstrap = list(self.options.bootstrap)
+        self.dice.shuffle(known)
+        self.dice.shuffle(bootstrap)
+        return list(dict.fromkeys([*first, *known, *bootstrap]))
+
+    # -- the view
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Called after each refresh."""
+        self._on_change.append(callback)
+
+    def watch_topics(self, topics: set[str], *, all_topics: bool = False) -> None:
+        """Keep these in the view. Waking for a topic that is watched already costs nothing."""
+        if not topics <= self._topics or (all_topics and not self._all_topics):
+            self._topics |= topics
+            self._all_topics = self._all_topics or all_topics
+            self._wanted.set()
+
+    @property
+    def topics(self) -> set[str]:
+        return self._topics
+
+    def want_refresh(self) -> None:
+        """The view was found to be wrong."""
+        self._wanted.set()
+
+    async def refresh_after(self, error: KraftError) -> None:
+        """Before another attempt: a new view, if the old one was to blame."""
+        if needs_new_view(error):
+            await self.refresh(timeout_ms=PROBE_TIMEOUT_MS)
+
+    async def refresh(self, *, timeout_ms: float) -> bool:
+        """Wait for the next refresh; whether it came in time."""
+        refreshed = self._refreshed
+        self._wanted.set()
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await refreshed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def ensure_topic(self, topic: str, *, timeout_ms: float) -> TopicView:
+        """A topic of the view, asked for until it is there or the time is over."""
+        self.watch_topics({topic})
+        known = self.view.topics.get(topic)
+        if known is not None:
+            return known
+
+        async def once(remaining_ms: float) -> TopicView:
+            await self.refresh(timeout_ms=remaining_ms)
+            if self.last_failure is not None:
+                raise self.last_failure
+            return self.view.topic(topic)
+
+        if self._auto_create:
+            self._creating.add(topic)
+        try:
+            return await self.retry.run(once, timeout_ms=timeout_ms, harmless=True)
+        finally:
+            self._creating.discard(topic)
+
+    async def _keep_fresh(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(self.options.metadata_max_age_ms / 1000):
+                    await self._wanted.wait()
+            except TimeoutError:
+                logger.debug("metadata is %d ms old", self.options.metadata_max_age_ms)
+            self._wanted.clear()
+            await self._refresh_once()
+            # However often it is wanted, brokers are asked only so often.
+            await asyncio.sleep(self.options.backoff.first_ms / 1000 / 5)
+
+    async def _refresh_once(self) -> None:
+        # Asked for by name alone: a topic that was deleted must not come back because it was once
+        # sent to.
+        creating = sorted(self._creating)
+        request = metadata_request(
+            creating or sorted(self._topics),
+            all_topics=self._all_topics and not creating,
+            auto_create=bool(creating),
+        )
+        try:
+            reply = await self._try_all("metadata", request, self.options.request_timeout_ms)
+        except KraftError as error:
+            self.last_failure = error
+            logger.debug("no metadata: %s", error)
+        else:
+            self.last_failure = None
+            self.view.learn(decode_metadata(reply.metadata, self._good_address))
+        refreshed, self._refreshed = self._refreshed, asyncio.Event()
+        refreshed.set()
+        for callback in self._on_change:
+            callback()
+
+
+def no_answer(kind: str, address: str) -> NetworkError:
+    return NetworkError(f"no answer from {address} to {kind}", node=address)
+
+
+def not_reached(address: str) -> RetriableError:
+    return RetriableError(
+        f"{address} cannot be reached",
+        hint="is it running, and is that its address?",
+        node=address,
+        code=ErrorCode.BROKER_NOT_AVAILABLE,
+    )

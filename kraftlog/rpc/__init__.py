@@ -1,0 +1,1 @@
+"""Stubs made from proto/ by `make proto`. Nothing here is written by hand."""

@@ -1,0 +1,1 @@
+"""What helps others to test with kraftlog: see `kraftlog.testing.plugin`."""

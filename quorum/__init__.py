@@ -1,0 +1,1 @@
+"""The controller quorum: Raft with pull replication over gRPC."""

@@ -1,0 +1,94 @@
+"""The metrics of a quorum node. docs/QUORUM.md lists them."""
+
+from collections.abc import Iterable
+
+from kraftlog.metrics import Labels, Registry
+from quorum.core.state import Leader
+from quorum.node import RaftNode
+from quorum.snapshots import SnapshotKeeper
+
+ROLES = ("unattached", "prospective", "candidate", "leader", "follower", "resigned")
+
+
+def register(registry: Registry, node: RaftNode, snapshots: SnapshotKeeper) -> None:
+    """Everything that can be read off a node at any time."""
+    _register_role(registry, node)
+    _register_log(registry, node)
+    _register_work(registry, node, snapshots)
+
+
+def _register_role(registry: Registry, node: RaftNode) -> None:
+    core, gauge = node.core, registry.gauge
+    gauge("kraftlog_raft_current_epoch", "The epoch.", lambda: core.epoch)
+    gauge(
+        "kraftlog_raft_current_leader",
+        "The node id of the leader; -1: not known.",
+        lambda: -1 if core.leader_id is None else core.leader_id,
+    )
+    gauge("kraftlog_raft_state", "1 for the role that the node is in.", lambda: _roles(node))
+    gauge("kraftlog_raft_voter", "1 if the node is a voter.", lambda: core.is_voter)
+    gauge("kraftlog_raft_voters", "How many voters there are.", lambda: len(core.voters))
+
+
+def _register_log(registry: Registry, node: RaftNode) -> None:
+    core, gauge = node.core, registry.gauge
+    gauge(
+        "kraftlog_raft_high_watermark",
+        "All below this offset is committed.",
+        lambda: core.high_watermark,
+    )
+    gauge("kraftlog_raft_log_start_offset", "Where the log begins.", lambda: core.log.start_offset)
+    gauge("kraftlog_raft_log_end_offset", "Where the log ends.", lambda: core.log.end_offset)
+    gauge(
+        "kraftlog_raft_applied_offset",
+        "All below this offset the state machine has consumed.",
+        lambda: node.driver.applier.applied_offset,
+    )
+    gauge(
+        "kraftlog_raft_replica_lag_records",
+        "On the leader, how far each replica is behind.",
+        lambda: _lags(node),
+    )
+
+
+def _register_work(registry: Registry, node: RaftNode, snapshots: SnapshotKeeper) -> None:
+    counts, counter = node.counts, registry.counter_of
+    counter("kraftlog_raft_flushes_total", "Flushes of the log.", lambda: counts.flushes)
+    counter(
+        "kraftlog_raft_batches_proposed_total",
+        "Batches appended as leader.",
+        lambda: counts.batches_proposed,
+    )
+    counter(
+        "kraftlog_raft_records_proposed_total",
+        "Records appended as leader.",
+        lambda: counts.records_proposed,
+    )
+    counter(
+        "kraftlog_raft_requests_refused_total",
+        "Requests refused because too many waited.",
+        lambda: counts.requests_refused,
+    )
+    counter(
+        "kraftlog_raft_snapshots_written_total",
+        "Snapshots that this node wrote.",
+        lambda: snapshots.written,
+    )
+    commits = registry.histogram(
+        "kraftlog_raft_commit_seconds", "From the append of a batch to its commit."
+    )
+    node.observe_commit = commits.observe
+
+
+def _roles(node: RaftNode) -> Iterable[tuple[Labels, float]]:
+    current = type(node.core.role).__name__.lower()
+    return [({"state": role}, role == current) for role in ROLES]
+
+
+def _lags(node: RaftNode) -> Iterable[tuple[Labels, float]]:
+    role, end = node.core.role, node.core.log.end_offset
+    replicas = role.replicas if isinstance(role, Leader) else {}
+    return [
+        ({"node": str(key.node_id)}, end - max(progress.end_offset, 0))
+        for key, progress in sorted(replicas.items())
+    ]

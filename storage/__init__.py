@@ -1,0 +1,1 @@
+"""Bytes on disk: the log engine under the metadata log and the partition logs."""

@@ -1,0 +1,107 @@
+"""Who may answer when: a broker that cannot know whether it still leads acknowledges nothing and
+shows nothing; one that can goes on without any controller.
+"""
+
+from pathlib import Path
+
+from brokers.cluster import PartitionId
+from brokers.gate import AlwaysOpen
+from brokers.requests import EndsAnswer, EndsPart, EndsRequest, OffsetQuery
+from kraftlog.errors import ErrorCode
+from tests.brokers.aio import async_test
+from tests.brokers.brokers import Cluster
+from tests.loops import until
+
+
+def close_gates(cluster: Cluster) -> None:
+    """The whole quorum is lost: no heartbeat is answered any more."""
+    for broker in cluster.brokers.values():
+        broker.gate.is_open = False
+        broker.hears_controller = False
+
+
+def is_sure(cluster: Cluster, topic: PartitionId) -> bool:
+    leader = cluster.leader(topic)
+    state = leader.partition(topic).state
+    now_ms = leader.manager.clock.monotonic_ms()
+    return state.is_sure_to_lead(now_ms, cluster.settings.heard_window_ms)
+
+
+def test_without_a_controller_at_all_the_gate_is_open() -> None:
+    assert AlwaysOpen().session_alive(0)
+
+
+@async_test
+async def test_losing_the_quorum_stops_metadata_not_data(tmp_path: Path) -> None:
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t", min_insync=2)
+        close_gates(cluster)
+        await until(lambda: is_sure(cluster, topic))
+        assert (await cluster.produce(topic, b"a", acks=1)).error is None
+        assert (await cluster.produce(topic, b"b")).error is None
+        assert await cluster.read(topic) == [b"a", b"b"]
+
+
+@async_test
+async def test_a_leader_that_nobody_answers_shows_and_takes_nothing(tmp_path: Path) -> None:
+    # M8
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t", min_insync=2)
+        await cluster.produce(topic, b"a")
+        close_gates(cluster)
+        cluster.cut(1, 3)  # one of the others is enough to doubt
+        await until(lambda: not is_sure(cluster, topic))
+        manager = cluster.brokers[1].manager
+        refused = await cluster.produce(topic, b"b", acks=1)
+        assert refused.error is not None
+        assert refused.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert cluster.brokers[1].partition(topic).end_offset == 1
+        read = await cluster.fetch(topic, 0)
+        assert read.error is not None
+        assert not read.records
+        (listed,) = manager.list_offsets([OffsetQuery(topic, -1)])
+        assert listed.error is not None
+        ends: list[list[EndsAnswer]] = []
+        manager.ends(EndsRequest([EndsPart(topic)]), ends.append)
+        assert ends[0][0].error is not None
+
+
+@async_test
+async def test_a_sole_member_goes_on_only_if_one_is_enough(tmp_path: Path) -> None:
+    async with Cluster(tmp_path) as cluster:
+        alone = await cluster.create("alone", replicas=(1,))
+        lone = await cluster.create("lone", replicas=(1, 2), min_insync=2)
+        await cluster.kill(2)
+        await cluster.in_sync(lone, 1)
+        close_gates(cluster)
+        assert (await cluster.produce(alone, b"a", acks=1)).error is None
+        refused = await cluster.produce(lone, b"a", acks=1)
+        assert refused.error is not None
+        assert refused.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@async_test
+async def test_acks_all_does_not_ask_for_the_session(tmp_path: Path) -> None:
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t", min_insync=2)
+        close_gates(cluster)
+        assert (await cluster.produce(topic, b"a")).error is None
+
+
+@async_test
+async def test_a_follower_shows_what_it_has_while_its_leader_answers(tmp_path: Path) -> None:
+    # R8
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t")
+        await cluster.produce(topic, b"a")
+        await cluster.replicated(topic)
+        close_gates(cluster)
+        shown = await cluster.fetch(topic, 0, of=2, rack="here")
+        assert shown.error is None
+        assert shown.records
+        cluster.cut(1, 2)
+        now_ms = cluster.brokers[2].manager.clock.monotonic_ms
+        cut_ms = now_ms()
+        await until(lambda: now_ms() > cut_ms + 3 * cluster.settings.heard_window_ms)
+        refused = await cluster.fetch(topic, 0, of=2, rack="here")
+        assert refused.error is not None

@@ -1,0 +1,174 @@
+"""Stories told step by step: those that Kafka tells its own quorum, and one for each bug that a
+seed has found.
+"""
+
+from itertools import permutations
+
+import pytest
+
+from chaos.sim.atlas import Atlas
+from chaos.sim.cluster import Cluster
+from chaos.sim.node import SimNode
+from chaos.sim.operators import Operators
+from quorum.core.messages import VoterSet
+from quorum.core.state import Follower, Leader
+from tests.chaos.sim.clusters import (
+    append,
+    elect,
+    followers,
+    has_all,
+    run_for,
+    run_until,
+    start,
+)
+
+
+def epoch_of(node: SimNode) -> int:
+    assert node.core is not None
+    return node.core.epoch
+
+
+def part(cluster: Cluster, one: list[SimNode], other: list[SimNode]) -> None:
+    """Neither side hears the other."""
+    pairs = [(a.node_id, b.node_id) for a in one for b in other]
+    cluster.network.block([*pairs, *((b, a) for a, b in pairs)])
+
+
+def new_leader(cluster: Cluster, old: SimNode) -> SimNode:
+    epoch = epoch_of(old)
+    run_until(cluster, lambda: any(epoch_of(node) > epoch for node in cluster.leaders))
+    leader = cluster.leader
+    assert leader is not None
+    assert leader is not old
+    return leader
+
+
+@pytest.mark.parametrize(("voters", "observers"), [(1, 0), (2, 1), (3, 2), (5, 1)])
+def test_a_first_leader_is_elected_and_all_follow(voters: int, observers: int) -> None:
+    cluster = start(voters, observers=observers)
+    append(cluster, elect(cluster), b"v")
+    run_until(cluster, lambda: has_all(cluster, cluster.nodes))
+    roles = [type(node.core.role) for node in cluster.nodes if node.core]
+    assert sorted(role.__name__ for role in roles).count(Leader.__name__) == 1
+    assert roles.count(Follower) == voters + observers - 1
+
+
+@pytest.mark.parametrize("end", ["resigns", "dies", "loses power"])
+def test_a_new_leader_after_the_old_one(end: str) -> None:  # R3
+    cluster = start(3)
+    old = elect(cluster)
+    offset = append(cluster, old, b"v1")
+    if end == "resigns":
+        old.act(lambda driver: driver.resign())
+    else:
+        old.die(power=end == "loses power")
+    leader = new_leader(cluster, old)
+    assert append(cluster, leader, b"v2") > offset
+    run_until(cluster, lambda: has_all(cluster, cluster.nodes))
+
+
+@pytest.mark.parametrize("power", [False, True])
+def test_all_nodes_die_at_once(power: bool) -> None:  # R6
+    cluster = start(3)
+    append(cluster, elect(cluster), b"v1")
+    for node in cluster.nodes:
+        node.die(power=power)
+    append(cluster, elect(cluster), b"v2")
+    run_until(cluster, lambda: has_all(cluster, cluster.nodes))
+    assert b"v1" in cluster.checker.ledger.offset_of
+
+
+def test_a_leader_that_is_cut_off_resigns_and_has_acknowledged_nothing() -> None:  # Q12
+    cluster = start(3)
+    old = elect(cluster)
+    part(cluster, [old], followers(cluster, old))
+    outcomes: list[object] = []
+    old.propose([([b"lost"], outcomes.append)], epoch=epoch_of(old))
+    leader = new_leader(cluster, old)
+    append(cluster, leader, b"kept")
+    run_until(cluster, lambda: not old.is_leader)
+    assert outcomes == ["unknown"]
+    cluster.network.heal()
+    run_until(cluster, lambda: has_all(cluster, cluster.nodes))
+    assert b"lost" not in cluster.checker.ledger.offset_of
+
+
+def test_the_larger_part_goes_on_and_the_smaller_one_joins_it_again() -> None:  # V1
+    cluster = start(5)
+    old = elect(cluster)
+    rest = followers(cluster, old)
+    part(cluster, [old, rest[0]], rest[1:])
+    leader = new_leader(cluster, old)
+    assert leader in rest[1:]
+    append(cluster, leader, b"v")
+    cluster.network.heal()
+    run_until(cluster, lambda: has_all(cluster, cluster.nodes))
+
+
+def test_leaders_that_die_one_after_the_other() -> None:
+    cluster = start(5)
+    leader = elect(cluster)
+    for number in range(2):
+        append(cluster, leader, b"v%d" % number)
+        leader.die()
+        cluster.stays_down.add(leader.node_id)
+        leader = new_leader(cluster, leader)
+    append(cluster, leader, b"last")
+    run_until(cluster, lambda: has_all(cluster, cluster.alive))
+
+
+def test_a_voter_that_lost_its_disk_comes_back_as_another_one() -> None:
+    cluster = start(3)
+    leader = elect(cluster)
+    append(cluster, leader, b"v")
+    run_until(cluster, lambda: has_all(cluster, cluster.nodes))
+    Operators(cluster, Atlas(cluster)).begin()
+    old = followers(cluster, leader)[0]
+    new = cluster.replace_disk(old)
+
+    def is_voter() -> bool:
+        newest = cluster.leader
+        return newest is not None and newest.core is not None and new.key in newest.core.voters
+
+    run_until(cluster, lambda: is_voter() and has_all(cluster, cluster.nodes))
+    assert new.machine.records == leader.machine.records
+
+
+def test_who_cannot_be_heard_does_not_raise_the_epoch() -> None:  # V4
+    cluster = start(3)
+    leader = elect(cluster)
+    epoch = epoch_of(leader)
+    alone = followers(cluster, leader)[0]
+    for one, other in permutations(cluster.nodes, 2):
+        if other is alone:
+            cluster.network.block([(one.node_id, other.node_id)])
+    run_for(cluster, 10_000)
+    assert {epoch_of(node) for node in cluster.nodes} == {epoch}
+    assert leader.is_leader
+
+
+def test_a_leader_alone_with_its_own_removal_can_still_be_elected() -> None:
+    """Of two voters the leader removed itself and died before the other one had the record. The
+    other needs its vote and does not get it, being behind: only the removed one can lead.
+    """
+    cluster = start(2)
+    leader = elect(cluster)
+    append(cluster, leader, b"v")
+    other = followers(cluster, leader)[0]
+    run_until(cluster, lambda: has_all(cluster, [other]))
+    part(cluster, [leader], [other])
+    operators = Operators(cluster, Atlas(cluster))
+    assert leader.core is not None
+    operators._remove(leader, leader.core.voters, leader.key)
+    run_for(cluster, 20)
+    assert leader.core.voters.keys == (other.key,)
+    leader.die()
+    cluster.network.heal()
+
+    def is_settled() -> bool:
+        newest = cluster.checker.ledger.voters_at(cluster.checker.ledger.end)
+        return isinstance(newest, VoterSet) and newest.keys == (other.key,)
+
+    run_until(cluster, is_settled)
+    run_until(cluster, lambda: other.is_leader)
+    append(cluster, other, b"w")

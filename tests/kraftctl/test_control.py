@@ -1,0 +1,56 @@
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from kraftctl.control import ControlError, ControlServer, ask, socket_path
+from kraftctl.exit_codes import NotFound
+from kraftctl.output import Json
+from kraftlog.errors import ConfigError
+
+
+def handle(operation: str, arguments: Mapping[str, Json]) -> Json:
+    if operation == "refuse":
+        raise ConfigError("refused", hint="try another")
+    return {"operation": operation, "arguments": arguments}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[str]:
+    runtime = tmp_path / "run"
+    found = socket_path(str(tmp_path), {"XDG_RUNTIME_DIR": str(runtime)})
+    server = ControlServer(found, handle)
+    over = threading.Event()
+
+    def serve() -> None:
+        while not over.is_set():
+            server.serve_one(0.05)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield found
+    over.set()
+    thread.join()
+    server.close()
+    assert not Path(found).exists()
+
+
+def test_a_request_is_answered(path: str) -> None:
+    reply = ask(path, "restart", nodes=["b1"])
+    assert reply == {"operation": "restart", "arguments": {"nodes": ["b1"]}}
+
+
+def test_a_refusal_comes_back_with_its_hint(path: str) -> None:
+    with pytest.raises(ControlError, match="refused") as caught:
+        ask(path, "refuse")
+    assert caught.value.hint == "try another"
+
+
+def test_only_its_user_may_open_it(path: str) -> None:
+    assert Path(path).stat().st_mode & 0o077 == 0
+
+
+def test_without_a_supervisor_nothing_runs(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="not running"):
+        ask(str(tmp_path / "nobody.sock"), "ps")

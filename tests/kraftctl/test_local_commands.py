@@ -1,0 +1,54 @@
+"""A local cluster from `up` to `purge`, as a user would."""
+
+from pathlib import Path
+
+import pytest
+
+from kraftctl.local_commands import _new_topic, _setting
+from kraftlog.errors import ConfigError
+from tests.kraftctl.conftest import Ran, invoke
+
+
+def test_topics_and_settings_are_read_from_flags() -> None:
+    assert _new_topic("t") == ("t", None, None)
+    assert _new_topic("t:6:3") == ("t", 6, 3)
+    assert _setting("a.b=c=d") == ("a.b", "c=d")
+    for text in ("t:x", "t:1:2:3"):
+        with pytest.raises(ConfigError):
+            _new_topic(text)
+    with pytest.raises(ConfigError):
+        _setting("a")
+
+
+@pytest.mark.slow
+def test_a_local_cluster_lives(tmp_path: Path) -> None:
+    # R49
+    env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
+
+    def run(*arguments: str, stdin: str = "") -> Ran:
+        return invoke(*arguments, stdin=stdin, env=env)
+
+    assert run("ps").code == 5
+    assert run("down").code == 5
+    started = run("up", "-d", "-c", "1", "-n", "1", "--topic", "t:1:1")
+    try:
+        assert started.code == 0, started.err
+        assert run("up", "-d").code == 0  # again: nothing to do
+        assert run("produce", "t", stdin="kept\n").code == 0
+        assert run("up", "-n", "2").code == 0
+        assert [line.split()[0] for line in run("ps").out.splitlines()[1:]] == ["c1", "b1", "b2"]
+        assert run("up", "-n", "1").code == 6
+        assert run("restart", "b2").code == 0
+        assert run("restart", "b9").code != 0
+        assert "is unfenced" in run("logs", "b1", "--grep", "is unfenced").out
+        assert run("purge", "-y").code == 6  # it runs
+    finally:
+        assert run("down").code == 0
+    assert run("up", "-d").code == 0  # and comes back with its data
+    try:
+        assert run("consume", "t", "--from", "start", "-n", "1").out == "kept\n"
+    finally:
+        assert run("down").code == 0
+    assert run("purge").code == 7
+    assert run("purge", "-y").code == 0
+    assert run("purge", "-y").code == 5

@@ -1,0 +1,34 @@
+import pytest
+
+from tests.kraftctl.conftest import Run, invoke
+
+pytestmark = pytest.mark.slow
+
+
+def state(kraftctl: Run, broker: int) -> str:
+    rows = kraftctl("node", "ls", "-o", "json").data
+    assert isinstance(rows, list)
+    return next(str(row["state"]) for row in rows if row["broker"] == broker)
+
+
+def test_a_broker_is_fenced_and_let_back_in(kraftctl: Run) -> None:
+    assert state(kraftctl, 2) == "active"
+    fenced = kraftctl("node", "fence", "2")
+    assert (fenced.code, "kraftctl node unfence 2" in fenced.out) == (0, True)
+    assert state(kraftctl, 2) == "fenced"
+    assert kraftctl("health").code == 3
+    assert kraftctl("node", "unfence", "2").code == 0
+    assert kraftctl("health", "--wait", "--within", "30s").code == 0
+    assert state(kraftctl, 2) == "active"
+
+
+def test_a_broker_with_replicas_is_not_forgotten_by_accident(kraftctl: Run, topic: str) -> None:
+    refused = kraftctl("node", "decommission", "1")
+    assert (refused.code, "replicas" in refused.err) == (7, True)
+    assert kraftctl("node", "decommission", "77").code == 5
+    assert kraftctl("node", "fence", "77").code == 5
+
+
+def test_a_node_needs_its_configuration() -> None:
+    assert invoke("node", "run", "--role", "controller").code == 2
+    assert invoke("node", "run", "--role", "janitor").code == 2

@@ -1,0 +1,59 @@
+import io
+import json
+
+from kraftctl.output import Output, table
+from kraftlog.errors import NotController
+
+
+def made(form: str) -> tuple[Output, io.StringIO, io.StringIO]:
+    out, err = io.StringIO(), io.StringIO()
+    return Output("topic ls", form=form, out=out, err=err), out, err
+
+
+def test_a_document_has_an_envelope() -> None:
+    output, out, _ = made("json")
+    output.warnings.append("careful")
+    output.show({"a": 1}, "text")
+    assert json.loads(out.getvalue()) == {
+        "command": "topic ls",
+        "schema": 1,
+        "data": {"a": 1},
+        "warnings": ["careful"],
+        "error": None,
+    }
+
+
+def test_people_get_text_and_warnings_apart() -> None:
+    output, out, err = made("table")
+    output.warnings.append("careful")
+    output.show({"a": 1}, "text")
+    assert out.getvalue() == "text\n"
+    assert err.getvalue() == "warning: careful\n"
+
+
+def test_lines_are_documents_of_their_own() -> None:
+    output, out, _ = made("jsonl")
+    output.show([{"a": 1}, {"a": 2}], "text")
+    assert [json.loads(line)["a"] for line in out.getvalue().splitlines()] == [1, 2]
+
+
+def test_an_error_says_what_to_do() -> None:
+    output, out, err = made("table")
+    output.fail(NotController("not here", hint="there"))
+    assert (out.getvalue(), err.getvalue()) == ("", "error: not here\nhint:  there\n")
+    output, out, err = made("json")
+    output.fail(NotController("not here", hint="there"))
+    error = json.loads(out.getvalue())["error"]
+    assert error == {
+        "code": "NOT_CONTROLLER",
+        "message": "not here",
+        "hint": "there",
+        "retriable": True,
+    }
+
+
+def test_numbers_stand_to_the_right() -> None:
+    text = table(("NAME", "N", "LIST"), [("a", 5, (1, 2)), ("long", 100, ())])
+    assert text.splitlines() == ["NAME    N  LIST", "a       5  1,2", "long  100  -"]
+    assert table(("A", "B"), []) == "A  B"
+    assert table(("A",), [(None,), (True,)]).splitlines() == ["A", "-", "yes"]

@@ -1,0 +1,79 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kraftctl.partition_commands import place_of, spread
+from kraftlog.errors import ConfigError
+from kraftlog.types import TopicPartition
+from tests.kraftctl.conftest import Run
+
+
+def places(count: int) -> dict[TopicPartition, tuple[int, ...]]:
+    return {TopicPartition("t", number): (1,) for number in range(count)}
+
+
+def test_leaders_and_replicas_are_spread_evenly() -> None:
+    # R25
+    plan = spread(places(12), (1, 2, 3, 4), 3)
+    assert Counter(target[0] for target in plan.values()) == dict.fromkeys((1, 2, 3, 4), 3)
+    assert Counter(b for target in plan.values() for b in target) == dict.fromkeys((1, 2, 3, 4), 9)
+    assert all(len(set(target)) == 3 for target in plan.values())
+    assert spread(places(2), (5,), None) == dict.fromkeys(places(2), (5,))
+    with pytest.raises(ConfigError, match="3 replicas on 2"):
+        spread(places(1), (1, 2), 3)
+
+
+def test_places() -> None:
+    assert place_of("a:b:3") == TopicPartition("a:b", 3)
+    for text in ("a", "a:", ":1", "a:x"):
+        with pytest.raises(ConfigError):
+            place_of(text)
+
+
+@pytest.mark.slow
+def test_a_partition_is_described_and_verified(kraftctl: Run, topic: str) -> None:
+    kraftctl("produce", topic, "--partition", "0", stdin="a\nb\n")
+    described = kraftctl("partition", "describe", f"{topic}:0")
+    assert "leader" in described.out
+    verified = kraftctl("partition", "verify", f"{topic}:0", "-o", "json")
+    assert verified.code == 0
+    assert verified.pick("same") is True
+    assert kraftctl("partition", "describe", f"{topic}:9").code == 5
+
+
+@pytest.mark.slow
+def test_leaders_are_elected_by_hand(kraftctl: Run, topic: str) -> None:
+    # R42
+    assert kraftctl("partition", "elect", f"{topic}:0").code != 0  # the preferred one leads
+    assert kraftctl("partition", "elect", f"{topic}:0", "--unclean").code == 7
+
+
+@pytest.mark.slow
+def test_partitions_move_and_the_undo_moves_them_back(
+    kraftctl: Run, topic: str, tmp_path: Path
+) -> None:
+    # R43
+    undo = str(tmp_path / "undo.json")
+    dry = kraftctl("partition", "reassign", topic, "--to", "1", "--dry-run")
+    assert (dry.code, "FROM" in dry.err) == (0, True)
+    moved = kraftctl("partition", "reassign", f"{topic}:0", "--to", "2", "--undo", undo)
+    assert moved.code == 0, moved.err
+    assert "1 of 1 have moved" in moved.err
+    described = kraftctl("topic", "describe", topic, "-o", "json")
+    assert described.pick(0, "partitions", 0, "replicas") == [2]
+    assert kraftctl("partition", "reassign", topic, "--plan", undo).code == 0
+    described = kraftctl("topic", "describe", topic, "-o", "json")
+    assert described.pick(0, "partitions", 0, "replicas") in ([1, 2], [2, 1])
+    assert "nothing moves" in kraftctl("partition", "reassign", "--status").out
+    assert "nothing moves" in kraftctl("partition", "reassign", "--cancel").out
+
+
+@pytest.mark.slow
+def test_a_move_needs_one_target(kraftctl: Run, topic: str, tmp_path: Path) -> None:
+    assert kraftctl("partition", "reassign", topic).code == 2
+    assert kraftctl("partition", "reassign", topic, "--to", "1,1").code == 2
+    assert kraftctl("partition", "reassign", topic, "--plan", str(tmp_path / "none")).code == 2
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"partitions": [{}]}')
+    assert kraftctl("partition", "reassign", topic, "--plan", str(bad)).code == 2

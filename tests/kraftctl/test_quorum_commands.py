@@ -1,0 +1,61 @@
+import pytest
+
+from kraftctl.quorum_commands import belief_row, leader_of
+from kraftlog.admin_types import QuorumDescription, Voter
+from kraftlog.errors import NetworkError
+from kraftlog.types import Uuid
+from tests.kraftctl.conftest import Run, invoke
+
+ID = Uuid(b"x" * 16)
+
+
+def belief(node_id: int, role: str, epoch: int) -> QuorumDescription:
+    return QuorumDescription(
+        cluster_id=ID,
+        node=Voter(node_id, ID),
+        role=role,
+        epoch=epoch,
+        leader=None,
+        high_watermark=1,
+        applied_offset=1,
+        end_offset=2,
+        log_start_offset=0,
+        voters=(),
+        observers=(),
+        refusals=(),
+    )
+
+
+def test_the_leader_is_that_of_the_newest_epoch() -> None:
+    old, new = belief(1, "leader", 3), belief(2, "leader", 4)
+    assert leader_of([old, new, NetworkError("x")]) is new
+    assert leader_of([old, belief(2, "candidate", 4)]) is None  # deposed, and does not know it
+    assert leader_of([]) is None
+
+
+def test_one_that_does_not_answer_has_a_row_too() -> None:
+    row = belief_row("a:1", NetworkError("refused"))
+    assert (row[1], row[2], row[-1]) == ("a:1", "unreachable", "refused")
+
+
+@pytest.mark.slow
+def test_the_quorum_is_shown(kraftctl: Run) -> None:
+    status = kraftctl("quorum", "status", "--wait", "--voters", "1", "-o", "json")
+    assert status.code == 0
+    assert status.pick("leader") == 101
+    assert kraftctl("quorum", "status", "--wait", "--voters", "9", "--timeout", "1s").code == 4
+    assert "observer" in kraftctl("quorum", "replication").out
+    why = kraftctl("quorum", "why", "-o", "json")
+    assert (why.code, why.pick("leader")) == (0, 101)
+
+
+@pytest.mark.slow
+def test_voters_that_do_not_exist_are_refused(kraftctl: Run) -> None:
+    ran = kraftctl("quorum", "remove", "77")
+    assert (ran.code, "101" in ran.err) == (5, True)
+    assert kraftctl("quorum", "add", "127.0.0.1:1", "--timeout", "1s").code == 4
+
+
+def test_forming_needs_a_directory() -> None:
+    assert invoke("quorum", "form").code == 2
+    assert invoke("quorum", "join", "127.0.0.1:1").code in (2, 4)

@@ -1,0 +1,178 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kraftlog import client_keys as keys
+from kraftlog._background import Background
+from kraftlog.client_config import COMMON, common_options, read_options
+from kraftlog.cluster_client import ClusterClient
+from kraftlog.cluster_view import Node
+from kraftlog.errors import (
+    ErrorCode,
+    KraftError,
+    NetworkError,
+    RetriableError,
+    UnknownTopicOrPartition,
+    UnsupportedVersion,
+)
+from kraftlog.resolver import RESOLVE_VARIABLE
+from kraftlog.rpc import broker_pb2
+from kraftlog.types import TopicPartition
+from tests.kraftlog.toy_cluster import Fault, ToyCluster
+
+T0 = TopicPartition("t", 0)
+
+
+def run(
+    bootstrap: str, work: Callable[[ClusterClient], Awaitable[None]], **arguments: object
+) -> None:
+    quick = {"retry_backoff": "5ms", "request_timeout": "400ms"}
+    options = read_options("client", COMMON, quick | arguments)
+    assert options[keys.RETRY_BACKOFF_MS] == 5
+
+    async def main() -> None:
+        failures: list[BaseException] = []
+        background = await Background.open("test", failures.append)
+        try:
+            async with asyncio.timeout(30):
+                await work(ClusterClient(common_options(bootstrap, options, "test"), background))
+        finally:
+            await background.close()
+        assert failures == []
+
+    asyncio.run(main())
+
+
+# R17: any broker gives the metadata
+def test_the_view_is_found_by_any_broker(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        topic = await client.ensure_topic("t", timeout_ms=20_000)
+        assert len(topic.partitions) == 2
+        assert set(client.view.brokers) == {1, 2}
+        assert client.view.cluster_id == toys.truth.cluster_id.raw
+        assert client.view.controller_id == 101
+
+    for address in toys.bootstrap.split(","):
+        run(address, work)
+        run(f"127.0.0.1:1,{address}", work)
+
+
+# R17: refreshed by age
+def test_the_view_is_refreshed_by_age(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        await client.ensure_topic("t", timeout_ms=20_000)
+        toys.truth.lead("t", 0, 2)
+        changed = asyncio.Event()
+
+        def check() -> None:
+            if client.view.leader_id("t", 0) == 2:
+                changed.set()
+
+        client.on_change(check)
+        await changed.wait()
+
+    run(toys.bootstrap, work, metadata_max_age="100ms")
+
+
+def test_a_topic_that_appears_is_found(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        with pytest.raises(UnknownTopicOrPartition):
+            await client.ensure_topic("late", timeout_ms=50)
+        toys.add_topic("late", 3)
+        assert len((await client.ensure_topic("late", timeout_ms=20_000)).partitions) == 3
+
+    run(toys.bootstrap, work)
+
+
+def test_the_next_broker_is_asked_when_one_is_gone(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        await client.ensure_topic("t", timeout_ms=20_000)
+        for gone, left in ((1, 2), (2, 1)):
+            toys.stop(gone)
+            assert await client.refresh(timeout_ms=20_000)
+            while set(client.view.brokers) != {left}:
+                await client.refresh(timeout_ms=20_000)
+            toys.start(gone)
+
+    run(toys.bootstrap, work)
+
+
+def test_a_request_is_answered_or_there_is_a_reason(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        address = toys.bootstrap.split(",")[0]
+        request = broker_pb2.MetadataRequest()
+        reply = await client.ask(address, "metadata", request, timeout_ms=20_000)
+        assert len(reply.metadata.brokers) == 2
+        toys.faults.append(Fault("metadata", refuse=ErrorCode.UNSUPPORTED_VERSION))
+        with pytest.raises(UnsupportedVersion) as refused:
+            await client.ask(address, "metadata", request, timeout_ms=20_000)
+        assert refused.value.node == address
+        toys.faults.append(Fault("metadata", lose_reply=True))
+        with pytest.raises(NetworkError, match="no answer"):
+            await client.ask(address, "metadata", request, timeout_ms=50)
+        with pytest.raises(RetriableError, match="cannot be reached"):
+            await client.ask("127.0.0.1:1", "metadata", request, timeout_ms=20_000)
+
+    run(toys.bootstrap, work)
+
+
+def test_any_broker_will_do(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        toys.faults.append(Fault("init_producer_id", lose_reply=True))
+        toys.faults.append(
+            Fault("init_producer_id", refuse=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, times=3)
+        )
+        request = broker_pb2.InitProducerIdRequest()
+        reply = await client.ask_any("init_producer_id", request, timeout_ms=20_000)
+        assert reply.init_producer_id.producer_id > 0
+        toys.faults.append(Fault("init_producer_id", refuse=ErrorCode.UNSUPPORTED_VERSION))
+        with pytest.raises(UnsupportedVersion):
+            await client.ask_any("init_producer_id", request, timeout_ms=20_000)
+
+    run(toys.bootstrap, work)
+
+
+def test_the_leader_is_asked_whoever_it_is(toys: ToyCluster) -> None:
+    asked: list[tuple[int, int]] = []
+
+    async def attempt(node: Node, epoch: int, remaining_ms: float) -> str:
+        asked.append((node.node_id, epoch))
+        if len(asked) == 1:
+            toys.truth.lead("t", 0, 2)
+            raise KraftError("moved", code=ErrorCode.BROKER_NOT_AVAILABLE) from None
+        return "done"
+
+    async def work(client: ClusterClient) -> None:
+        with pytest.raises(KraftError, match="moved"):
+            await client.ask_leader(T0, attempt, timeout_ms=20_000)
+
+    run(toys.bootstrap, work)
+
+    async def retriable(node: Node, epoch: int, remaining_ms: float) -> str:
+        asked.append((node.node_id, epoch))
+        if len(asked) == 1:
+            toys.truth.lead("t", 0, 1)
+            raise RetriableError("moved", code=ErrorCode.BROKER_NOT_AVAILABLE)
+        return "done"
+
+    async def work_again(client: ClusterClient) -> None:
+        assert await client.ask_leader(T0, retriable, timeout_ms=20_000) == "done"
+
+    asked.clear()
+    run(toys.bootstrap, work_again)
+    assert asked == [(2, 1), (1, 2)]
+
+
+def test_every_dial_goes_through_the_resolver(
+    toys: ToyCluster, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = toys.bootstrap.split(",")
+    file = tmp_path_factory.mktemp("resolve") / "map.json"
+    file.write_text(f'{{"nowhere:1": "{addresses[0]}", "{addresses[0]}": "{addresses[0]}"}}')
+    monkeypatch.setenv(RESOLVE_VARIABLE, str(file))
+
+    async def work(client: ClusterClient) -> None:
+        assert len((await client.ensure_topic("t", timeout_ms=20_000)).partitions) == 2
+
+    run("nowhere:1", work)

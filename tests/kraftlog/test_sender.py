@@ -1,0 +1,226 @@
+"""What a producer does about trouble: real sockets and logs, faults at the broker."""
+
+import threading
+
+import pytest
+
+from kraftlog.errors import (
+    AmbiguousError,
+    ErrorCode,
+    InvalidMetadataError,
+    InvalidRecord,
+    NotEnoughReplicas,
+    RecordTooLarge,
+    RequestTimedOut,
+)
+from kraftlog.producer import Producer
+from storage.log_config import LogConfig
+from tests.kraftlog.toy_cluster import Fault, ToyCluster
+from tests.kraftlog.waiting import until
+
+
+def producer(toys: ToyCluster, **options: object) -> Producer[bytes, bytes]:
+    quick: dict[str, object] = {
+        "linger": 0,
+        "request_timeout": "400ms",
+        "retry_backoff": "5ms",
+        "retry_backoff_max": "50ms",
+        "delivery_timeout": "20s",
+    }
+    return Producer(toys.bootstrap, **(quick | options))  # type: ignore[arg-type]
+
+
+def send(p: Producer[bytes, bytes], *values: bytes) -> list[int]:
+    """Offsets of values that go to partition 0, each in a batch of its own."""
+    futures = []
+    for value in values:
+        futures.append(p.send("t", value, partition=0))
+        p.flush("20s")
+    return [future.result("20s").offset for future in futures]
+
+
+# R34: an answer that is lost makes no duplicate
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("produce", lose_reply=True),
+        Fault("produce", lose_request=True),
+        Fault("produce", cut=True, lose_reply=True),
+        Fault("produce", cut=True, lose_request=True),
+        Fault("produce", refuse=ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
+        Fault("produce", refuse=ErrorCode.KAFKA_STORAGE_ERROR),
+        Fault("produce", refuse=ErrorCode.NOT_LEADER_OR_FOLLOWER, times=3),
+        Fault("produce", refuse=ErrorCode.NOT_ENOUGH_REPLICAS, times=3),
+        Fault("produce", lose_reply=True, times=3),
+    ],
+    ids=str,
+)
+def test_an_idempotent_producer_gets_through(toys: ToyCluster, fault: Fault) -> None:
+    with producer(toys) as p:
+        assert send(p, b"a") == [0]
+        toys.faults.append(fault)
+        assert send(p, b"b", b"c") == [1, 2]
+    assert toys.values("t") == [b"a", b"b", b"c"]
+
+
+# R33: requests in flight with order kept
+def test_order_is_kept_when_the_first_of_five_is_lost(toys: ToyCluster) -> None:
+    with producer(toys, batch_bytes=1000) as p:
+        send(p, b"first")
+        toys.faults.append(Fault("produce", lose_request=True))
+        values = [b"%d" % number + b"." * 900 for number in range(12)]
+        futures = [p.send("t", value, partition=0) for value in values]
+        offsets = [future.result("20s").offset for future in futures]
+    assert offsets == list(range(1, 13))
+    assert toys.values("t") == [b"first", *values]
+
+
+@pytest.mark.parametrize("fault", [Fault("produce", lose_reply=True), Fault("produce", cut=True)])
+def test_without_idempotence_an_unknown_outcome_is_said_to_be_one(
+    toys: ToyCluster, fault: Fault
+) -> None:
+    with producer(toys, enable_idempotence=False) as p:
+        send(p, b"a")
+        fault.lose_reply = True
+        toys.faults.append(fault)
+        with pytest.raises(AmbiguousError) as raised:
+            send(p, b"b")
+        assert raised.value.outcome_unknown
+        assert send(p, b"c") == [2]
+    assert toys.values("t") == [b"a", b"b", b"c"], "it was appended, and not a second time"
+
+
+def test_without_idempotence_a_refusal_is_tried_again(toys: ToyCluster) -> None:
+    with producer(toys, acks=1) as p:
+        toys.faults.append(Fault("produce", refuse=ErrorCode.NOT_ENOUGH_REPLICAS, times=2))
+        assert send(p, b"a") == [0]
+
+
+def test_a_broker_that_is_down_is_no_unknown_outcome(toys: ToyCluster) -> None:
+    with producer(toys, acks=1) as p:
+        send(p, b"a")
+        toys.stop(1)
+        future = p.send("t", b"b", partition=0)
+        until(lambda: toys.seen.count("metadata") > 2, "the producer looks for another leader")
+        toys.truth.lead("t", 0, 2)
+        assert future.result("20s").offset == 1
+    assert toys.values("t") == [b"a", b"b"]
+
+
+# R17: NOT_LEADER carries who leads, and that is enough
+def test_a_hint_is_followed_without_asking_for_metadata(toys: ToyCluster) -> None:
+    with producer(toys) as p:
+        send(p, b"a")
+        asked = toys.seen.count("metadata")
+        toys.truth.lead("t", 0, 2)
+        assert send(p, b"b") == [1]
+        assert toys.seen.count("metadata") == asked
+
+
+def test_the_leader_comes_back_on_the_same_address(toys: ToyCluster) -> None:
+    with producer(toys) as p:
+        send(p, b"a")
+        toys.stop(1)
+        future = p.send("t", b"b", partition=0)
+        until(lambda: toys.seen.count("metadata") > 2, "the producer looks for another leader")
+        toys.start(1)
+        assert future.result("20s").offset == 1
+
+
+# R33 retries: as many as are allowed, and no more.
+def test_retries_end(toys: ToyCluster) -> None:
+    with producer(toys, retries=2) as p:
+        toys.faults.append(Fault("produce", refuse=ErrorCode.NOT_ENOUGH_REPLICAS, times=3))
+        with pytest.raises(NotEnoughReplicas) as raised:
+            send(p, b"a")
+        assert raised.value.attempts == 3
+        assert send(p, b"b") == [0]
+
+
+def test_a_record_has_only_so_much_time(toys: ToyCluster) -> None:
+    toys.faults.append(Fault("produce", refuse=ErrorCode.NOT_ENOUGH_REPLICAS, times=-1))
+    ends = (NotEnoughReplicas, RequestTimedOut)  # between two attempts, or during one
+    with producer(toys, delivery_timeout="200ms") as p, pytest.raises(ends):
+        send(p, b"a")
+
+
+def test_time_over_without_an_answer_is_an_unknown_outcome(toys: ToyCluster) -> None:
+    hold = threading.Event()
+    with producer(toys, delivery_timeout="300ms", request_timeout="20s") as p:
+        send(p, b"a")
+        toys.faults.append(Fault("produce", hold=hold))
+        with pytest.raises(RequestTimedOut):
+            send(p, b"b")
+        toys.release_held()
+        assert send(p, b"c") == [2], "the late answer has settled where the numbers go on"
+
+
+def test_a_partition_without_a_leader_says_so(toys: ToyCluster) -> None:
+    with producer(toys, delivery_timeout="200ms") as p:
+        send(p, b"a")
+        toys.truth.lead("t", 0, -1)
+        with pytest.raises(InvalidMetadataError):
+            send(p, b"b")
+
+
+# R33 message.max.bytes: what the broker finds too large goes in parts.
+def test_a_batch_that_is_too_large_is_split(toys: ToyCluster) -> None:
+    toys.add_topic("small", 1, LogConfig(max_message_bytes=300))
+    with producer(toys, linger="50ms") as p:
+        values = [b"%02d" % number + b"." * 40 for number in range(20)]
+        futures = [p.send("small", value) for value in values]
+        assert [future.result("20s").offset for future in futures] == list(range(20))
+        with pytest.raises(RecordTooLarge):
+            p.send("small", b"x" * 400).result("20s")
+        assert p.send("small", b"last").result("20s").offset == 20
+    assert toys.values("small") == [*values, b"last"]
+
+
+def test_one_bad_batch_does_not_stop_the_others(toys: ToyCluster) -> None:
+    with producer(toys) as p:
+        send(p, b"a")
+        toys.faults.append(Fault("produce", refuse=ErrorCode.INVALID_RECORD))
+        with pytest.raises(InvalidRecord):
+            send(p, b"bad")
+        assert send(p, b"b", b"c") == [1, 2]
+    assert toys.values("t") == [b"a", b"b", b"c"]
+
+
+def test_an_identity_that_was_taken_over_is_replaced(toys: ToyCluster) -> None:
+    with producer(toys) as p:
+        send(p, b"a")
+        toys.faults.append(Fault("produce", refuse=ErrorCode.INVALID_PRODUCER_EPOCH))
+        assert send(p, b"b") == [1]
+    assert toys.seen.count("init_producer_id") == 2
+
+
+def test_a_topic_that_is_deleted_and_made_again(toys: ToyCluster) -> None:
+    with producer(toys) as p:
+        send(p, b"old", b"old")
+        toys.truth.drop_topic("t")
+        toys.add_topic("t", 2)
+        assert send(p, b"new") == [0]
+    assert toys.values("t") == [b"new"]
+
+
+# R32 send and forget
+def test_acks_0_waits_for_nobody(toys: ToyCluster) -> None:
+    hold = threading.Event()
+    with producer(toys, acks=0) as p:
+        p.partitions_for("t")
+        toys.faults.append(Fault("produce", hold=hold))
+        sent = p.send("t", b"a", partition=0)
+        assert sent.result("20s").offset == -1
+        toys.release_held()
+        p.send("t", b"b", partition=0)
+    until(lambda: toys.values("t") == [b"a", b"b"], "both arrive")
+
+
+def test_many_partitions_go_in_one_request(toys: ToyCluster) -> None:
+    toys.add_topic("wide", 20)
+    with producer(toys, linger="100ms") as p:
+        p.partitions_for("wide")
+        futures = [p.send("wide", b"x", partition=number) for number in range(20)]
+        for future in futures:
+            future.result("20s")
+    assert toys.seen.count("produce") <= 4

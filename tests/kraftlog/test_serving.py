@@ -1,0 +1,147 @@
+import asyncio
+from functools import partial
+
+import grpc
+import grpc.aio
+import pytest
+
+from kraftlog import serving as module
+from kraftlog.connection import open_channel
+from kraftlog.errors import ConfigError
+from kraftlog.serving import open_server
+from tests.kraftlog.streams import (
+    METHOD,
+    Request,
+    Send,
+    answer,
+    ask,
+    echo,
+    echoed,
+    serving,
+    streaming,
+)
+from tests.loops import run, until
+
+
+def test_requests_of_a_stream_are_handled_in_their_order() -> None:
+    seen: list[int] = []
+
+    def note(request: Request, send: Send) -> None:
+        seen.append(request.fetch.offset)
+        echo(request, send)
+
+    async def story() -> None:
+        async with serving(note) as server, streaming(server.address) as stream:
+            asked = (stream.ask(ask(number), timeout_ms=20_000) for number in range(500))
+            await asyncio.gather(*asked)
+        assert seen == list(range(500))
+
+    run(story())
+
+
+def test_a_server_stops_reading_where_too_much_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OPEN_REQUESTS_MAX", 4)
+    held: list[tuple[Request, Send]] = []
+    most = 0
+
+    def hold(request: Request, send: Send) -> None:
+        nonlocal most
+        held.append((request, send))
+        most = max(most, len(held))
+
+    async def story() -> None:
+        async with serving(hold) as server, streaming(server.address) as stream:
+            replies: list[int | None] = []
+            for number in range(12):
+                stream.send(
+                    ask(number),
+                    timeout_ms=60_000,
+                    on_reply=lambda reply: replies.append(echoed(reply)),
+                )
+                read = min(number + 1, 4)  # each in a message of its own
+                await until(partial(holds, held, read))
+            while len(replies) < 12:
+                await until(lambda: bool(held) or len(replies) == 12)
+                answer_all(held)
+            assert replies == list(range(12))
+            assert most < 12
+
+    run(story())
+
+
+def holds(held: list[tuple[Request, Send]], count: int) -> bool:
+    return len(held) >= count
+
+
+def answer_all(held: list[tuple[Request, Send]]) -> None:
+    for request, send in held:
+        send(answer(request))
+    held.clear()
+
+
+def test_large_replies_go_in_several_messages() -> None:
+    block = bytes(600_000)
+
+    async def story() -> None:
+        async with (
+            serving(lambda request, send: send(answer(request, block))) as server,
+            streaming(server.address) as stream,
+        ):
+            asked = (stream.ask(ask(number), timeout_ms=20_000) for number in range(20))
+            replies = await asyncio.gather(*asked)
+            assert [echoed(reply) for reply in replies] == list(range(20))
+
+    run(story())
+
+
+def test_what_is_no_message_is_refused_and_the_server_goes_on() -> None:
+    async def story() -> None:
+        async with serving() as server:
+            async with open_channel(server.address) as channel:
+                call: grpc.aio.StreamStreamCall[bytes, bytes] = channel.stream_stream(METHOD)()
+                await call.write(b"\xff\xff\xff")
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await call.read()
+                assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            async with streaming(server.address) as stream:
+                assert echoed(await stream.ask(ask(1), timeout_ms=20_000)) == 1
+
+    run(story())
+
+
+def test_a_message_over_the_limit_is_refused() -> None:
+    async def story() -> None:
+        async with serving() as server, streaming(server.address) as stream:
+            huge = Request(correlation_id=1, propose={"records": [bytes(5 << 20)]})
+            assert await stream.ask(lambda _: huge.SerializeToString(), timeout_ms=20_000) is None
+            assert echoed(await stream.ask(ask(1), timeout_ms=20_000)) == 1
+
+    run(story())
+
+
+def test_clients_that_vanish_are_no_error_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    held: list[tuple[Request, Send]] = []
+
+    async def story() -> None:
+        async with serving(lambda *each: held.append(each)) as server:
+            async with streaming(server.address) as stream:
+                stream.send(ask(1), timeout_ms=60_000, on_reply=lambda _: None)
+                await until(lambda: bool(held))
+            for request, send in held:
+                send(answer(request))
+            async with streaming(server.address) as stream:
+                server.handle = echo
+                assert echoed(await stream.ask(ask(2), timeout_ms=20_000)) == 2
+
+    run(story())
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_two_servers_cannot_share_a_port() -> None:
+    async def story() -> None:
+        server, port = open_server("127.0.0.1:0")
+        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
+            open_server(f"127.0.0.1:{port}")
+        await server.stop(None)
+
+    run(story())

@@ -1,0 +1,78 @@
+import asyncio
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from tests.loops import run, until
+from tests.quorum.cells import cell
+
+
+def values(text: str) -> dict[str, float]:
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_a_node_tells_what_it_does(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path) as three:
+            for _ in range(5):
+                await three.propose(b"x", b"y")
+            await three.settle()
+            leader = await three.leader()
+            found = values(leader.registry.text())
+            assert found["kraftlog_raft_current_leader"] == leader.identity.key.node_id
+            assert found["kraftlog_raft_current_epoch"] == leader.node.core.epoch
+            assert found['kraftlog_raft_state{state="leader"}'] == 1
+            assert found['kraftlog_raft_state{state="follower"}'] == 0
+            assert found["kraftlog_raft_voters"] == 3
+            assert found["kraftlog_raft_records_proposed_total"] == 10
+            assert found["kraftlog_raft_commit_seconds_count"] == 5
+            assert found["kraftlog_raft_applied_offset"] == leader.node.core.high_watermark
+            assert len([name for name in found if "replica_lag_records" in name]) == 2
+            other = values((await three.follower()).registry.text())
+            assert other['kraftlog_raft_state{state="follower"}'] == 1
+
+    run(story())
+
+
+def test_the_documents_list_every_metric(tmp_path: Path) -> None:
+    async def story() -> list[str]:
+        async with cell(tmp_path, nodes=1) as one:
+            return (await one.leader()).registry.names()
+
+    names = {name for name in run(story()) if name.startswith(("kraftlog_raft", "kraftlog_loop"))}
+    text = (Path(__file__).parents[2] / "docs" / "QUORUM.md").read_text()
+    listed = set(re.findall(r"`(kraftlog_(?:raft|loop)_\w+)`", text))
+    assert listed == names
+
+
+def test_they_are_served_where_it_is_asked_for(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path, nodes=1) as one:
+            await one.stop(101)
+            one.configs[101] = replace(one.configs[101], metrics="127.0.0.1:0")
+            server = await one.start(101)
+            address = server.address.metrics
+            assert address is not None
+            host, _, port = address.rpartition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+            answer = await reader.read()
+            assert b"kraftlog_raft_current_epoch" in answer
+            writer.close()
+            await writer.wait_closed()
+
+    run(story())
+
+
+def test_the_loop_is_asked_ten_times_a_second(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path, nodes=1) as one:
+            server = await one.leader()
+
+            def measured() -> bool:
+                return values(server.registry.text())["kraftlog_loop_lag_seconds_count"] >= 2
+
+            await until(measured, "a measurement")
+
+    run(story())
