@@ -32,7 +32,7 @@ class Refused(Exception):
 class RawClient:
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
-        self._channels: dict[str, grpc.Channel] = {}
+        self._channels: dict[int, grpc.Channel] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -47,10 +47,14 @@ class RawClient:
             channel.close()
 
     def _channel(self, name: str) -> grpc.Channel:
-        address = self.cluster.address(name)
-        if address not in self._channels:
-            self._channels[address] = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
-        return self._channels[address]
+        """One per process: the next one at an address is no business of a channel that met a dead
+        one, and would be refused for as long as its back-off lasts.
+        """
+        process = self.cluster.pid(name)
+        if process not in self._channels:
+            address = self.cluster.address(name)
+            self._channels[process] = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+        return self._channels[process]
 
     def broker(self, name: str, request: broker_pb2.BrokerRequest) -> broker_pb2.BrokerReply:
         call = self._channel(name).unary_unary(
@@ -59,7 +63,8 @@ class RawClient:
             response_deserializer=broker_pb2.BrokerReply.FromString,
         )
         request.header.correlation_id = 7
-        reply = call(request, timeout=TIMEOUT_SECONDS)
+        # Ready: a node that slept has lost its connections, and answers once there is a new one.
+        reply = call(request, timeout=TIMEOUT_SECONDS, wait_for_ready=True)
         if reply.HasField("error"):
             raise Refused(reply.error)
         assert reply.correlation_id == 7
@@ -73,7 +78,7 @@ class RawClient:
             request_serializer=controller_pb2.ControllerRequest.SerializeToString,
             response_deserializer=controller_pb2.ControllerReply.FromString,
         )
-        reply = call(request, timeout=TIMEOUT_SECONDS)
+        reply = call(request, timeout=TIMEOUT_SECONDS, wait_for_ready=True)
         if reply.HasField("error"):
             raise Refused(reply.error)
         return reply
@@ -110,6 +115,27 @@ class RawClient:
 
     # -- records
 
+    def leads_and_holds(self, topic: str, values: Sequence[bytes], partition: int = 0) -> str:
+        """Whoever leads, once it serves exactly these records."""
+        topic_id = self.describe(self.running()[0], topic).topic_id
+        found: list[str] = []
+
+        def look() -> bool:
+            leader = self.cluster.leader(topic, partition)
+            try:
+                held = self.cluster.is_running(leader) and (
+                    self.fetch(leader, topic_id, partition) == list(values)
+                )
+            except Refused as refusal:
+                if refusal.code not in HARMLESS:
+                    raise
+                return False
+            found.append(leader)
+            return held
+
+        wait_until(look, f"{len(values)} records in {topic}-{partition}")
+        return found[-1]
+
     def produce(
         self,
         broker: str,
@@ -144,6 +170,8 @@ class RawClient:
         def attempt() -> bool:
             try:
                 leader = self.cluster.leader(topic, partition)
+                if not self.cluster.is_running(leader):
+                    return False
                 offsets.append(self.produce(leader, topic_id, values, partition=partition))
             except Refused as refusal:
                 if refusal.code not in HARMLESS:
