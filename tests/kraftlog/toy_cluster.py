@@ -65,7 +65,6 @@ class Broker:
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.truth, self.node_id)
-        self.fetches = 0
         self.last_fetch = broker_pb2.FetchDataRequest()
 
     async def start(self, port: int) -> int:
@@ -170,7 +169,6 @@ class Broker:
                 told = broker_pb2.InitProducerIdReply(producer_id=self.truth.next_producer_id)
                 send(broker_pb2.BrokerReply(init_producer_id=told))
             case "fetch":
-                self.fetches += 1
                 if not request.fetch.wake:
                     self.last_fetch = request.fetch
                 self.sessions.fetch(request.fetch, send)

@@ -1,6 +1,7 @@
 """Fetch sessions and parked fetches of a toy broker."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 
 from kraftlog.errors import ErrorCode, KraftError
@@ -22,6 +23,8 @@ class Sessions:
         self._reported: dict[int, dict[Place, int]] = {}
         self._parked: list[Callable[[], bool]] = []
         self._waking: dict[int, list[Callable[[], bool]]] = {}
+        self.served: Counter[Place] = Counter()
+        """Replies with records, by partition."""
 
     def forget_all(self) -> None:
         self._sessions.clear()
@@ -47,6 +50,7 @@ class Sessions:
             reply, size, news = self._read(session_id, wanted, request)
             done = late or news or size >= request.min_bytes
             if done:
+                self._count(reply)
                 send(broker_pb2.BrokerReply(fetch=reply))
             return done
 
@@ -56,6 +60,11 @@ class Sessions:
             asyncio.get_running_loop().call_later(
                 request.max_wait_ms / 1000, lambda: attempt(late=True)
             )
+
+    def _count(self, reply: broker_pb2.FetchDataReply) -> None:
+        for topic in reply.topics:
+            for part in topic.partitions:
+                self.served[topic.topic_id, part.partition] += bool(part.records)
 
     def wake_all(self) -> None:
         self._parked = [attempt for attempt in self._parked if not attempt()]
