@@ -28,6 +28,7 @@ from quorum.core.messages import Refusal, ReplicaKey, Voter
 
 TIMEOUT_MS = 2_000
 RETRY_MS = 50
+READ_BYTES = 1 << 20
 
 _SERVICE = "kraftlog.rpc.Raft"
 
@@ -142,6 +143,33 @@ class QuorumClient:
         request = raft_pb2.RemoveVoterRequest(cluster_id=cluster_id.raw, key=encode_key(key))
         reply = await self._call(leader, "RemoveVoter", request, raft_pb2.RemoveVoterReply)
         raise_refusal(reply.header, leader)
+
+    async def step_down(self, leader: str, cluster_id: Uuid, heir: ReplicaKey | None) -> None:
+        """Have the leader resign, with somebody first in line or with whoever has most."""
+        key = encode_key(heir) if heir else None
+        request = raft_pb2.StepDownRequest(cluster_id=cluster_id.raw, successor=key)
+        reply = await self._call(leader, "StepDown", request, raft_pb2.StepDownReply)
+        raise_refusal(reply.header, leader)
+
+    async def read_log(self, address: str, offset: int) -> raft_pb2.ReadLogReply:
+        """Committed batches of a controller's log, from an offset on."""
+        request = raft_pb2.ReadLogRequest(offset=offset, max_bytes=READ_BYTES)
+        reply = await self._call(address, "ReadLog", request, raft_pb2.ReadLogReply)
+        raise_refusal(reply.header, address)
+        return reply
+
+    async def read_snapshot(self, address: str, snapshot: raft_pb2.SnapshotId) -> bytes:
+        """All of the file."""
+        data = bytearray()
+        while True:
+            request = raft_pb2.ReadLogRequest(
+                snapshot=snapshot, position=len(data), max_bytes=READ_BYTES
+            )
+            reply = await self._call(address, "ReadLog", request, raft_pb2.ReadLogReply)
+            raise_refusal(reply.header, address)
+            data += reply.data
+            if len(data) >= reply.size or not reply.data:
+                return bytes(data)
 
     async def propose(self, leader: str, cluster_id: Uuid, values: Sequence[bytes]) -> int:
         """Returns the offset of the first record, once it is committed."""

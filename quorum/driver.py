@@ -40,7 +40,15 @@ from quorum.core.effects import (
     StartSnapshot,
     TruncateLog,
 )
-from quorum.core.messages import Proposal, Refusal, ReplicaRequest, Reply, Request, SnapshotId
+from quorum.core.messages import (
+    Proposal,
+    Refusal,
+    ReplicaKey,
+    ReplicaRequest,
+    Reply,
+    Request,
+    SnapshotId,
+)
 from quorum.core.raft import RaftCore
 from quorum.core.replica import Draw
 from quorum.state_machine import Applier, StateMachine
@@ -160,8 +168,8 @@ class Driver:
         self.core.read(token, self._now())
         self.perform()
 
-    def resign(self) -> None:
-        self.core.resign(self._now())
+    def resign(self, heir: ReplicaKey | None = None) -> None:
+        self.core.resign(self._now(), heir)
         self.perform()
 
     def snapshot_written(self, snapshot: SnapshotId) -> None:

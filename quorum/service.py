@@ -30,6 +30,7 @@ from quorum.batches import encode_voter
 from quorum.core.messages import Refusal, Reply
 from quorum.description import describe
 from quorum.node import RaftNode
+from quorum.operator_calls import OperatorReply, begin_step_down, read_log
 from quorum.wire import decode_request, encode_reply
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,8 @@ _UNARY = (
     ("UpdateVoter", "update_voter"),
     ("Propose", "propose"),
     ("DescribeQuorum", "describe_quorum"),
+    ("StepDown", "step_down"),
+    ("ReadLog", "read_log"),
 )
 
 
@@ -109,6 +112,12 @@ class RaftService:
                 self._propose(envelope, send)
             elif kind == "describe_quorum":
                 send(self._describe(envelope))
+            elif kind == "step_down":
+                self._check_cluster(envelope.step_down.cluster_id)
+                begin_step_down(self._node, envelope.step_down)
+                send(self._accept(envelope.correlation_id, kind, raft_pb2.StepDownReply()))
+            elif kind == "read_log":
+                send(self._read_log(envelope))
             else:
                 on_reply = partial(_send_reply, send, envelope.correlation_id)
                 self._node.handle_request(decode_request(envelope), on_reply)
@@ -147,6 +156,18 @@ class RaftService:
         return raft_pb2.RaftReply(
             correlation_id=envelope.correlation_id, describe_quorum=description
         ).SerializeToString()
+
+    def _read_log(self, envelope: raft_pb2.RaftRequest) -> bytes:
+        request = envelope.read_log
+        if request.cluster_id:
+            self._check_cluster(request.cluster_id)
+        return self._accept(envelope.correlation_id, "read_log", read_log(self._node, request))
+
+    def _accept(self, correlation_id: int, kind: str, message: OperatorReply) -> bytes:
+        message.header.CopyFrom(self._header())
+        reply = raft_pb2.RaftReply(correlation_id=correlation_id)
+        getattr(reply, kind).CopyFrom(message)
+        return reply.SerializeToString()
 
     # -- refusals
 
@@ -192,5 +213,9 @@ def _refusal_of(error: KraftError) -> Refusal:
             return Refusal.BATCH_TOO_LARGE
         case KraftError(code=ErrorCode.INCONSISTENT_CLUSTER_ID):
             return Refusal.WRONG_CLUSTER
+        case KraftError(code=ErrorCode.VOTER_NOT_FOUND):
+            return Refusal.VOTER_NOT_FOUND
+        case KraftError(code=ErrorCode.SNAPSHOT_NOT_FOUND):
+            return Refusal.SNAPSHOT_NOT_FOUND
         case _:
             return Refusal.INVALID_REQUEST

@@ -20,7 +20,7 @@ class RaftReplies(_message.Message):
     def __init__(self, replies: _Optional[_Iterable[_Union[RaftReply, _Mapping]]] = ...) -> None: ...
 
 class RaftRequest(_message.Message):
-    __slots__ = ("correlation_id", "vote", "begin_quorum_epoch", "end_quorum_epoch", "fetch", "fetch_snapshot", "add_voter", "remove_voter", "update_voter", "propose", "describe_quorum")
+    __slots__ = ("correlation_id", "vote", "begin_quorum_epoch", "end_quorum_epoch", "fetch", "fetch_snapshot", "add_voter", "remove_voter", "update_voter", "propose", "describe_quorum", "step_down", "read_log")
     CORRELATION_ID_FIELD_NUMBER: _ClassVar[int]
     VOTE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_QUORUM_EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -32,6 +32,8 @@ class RaftRequest(_message.Message):
     UPDATE_VOTER_FIELD_NUMBER: _ClassVar[int]
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     DESCRIBE_QUORUM_FIELD_NUMBER: _ClassVar[int]
+    STEP_DOWN_FIELD_NUMBER: _ClassVar[int]
+    READ_LOG_FIELD_NUMBER: _ClassVar[int]
     correlation_id: int
     vote: VoteRequest
     begin_quorum_epoch: BeginQuorumEpochRequest
@@ -43,10 +45,12 @@ class RaftRequest(_message.Message):
     update_voter: UpdateVoterRequest
     propose: ProposeRequest
     describe_quorum: DescribeQuorumRequest
-    def __init__(self, correlation_id: _Optional[int] = ..., vote: _Optional[_Union[VoteRequest, _Mapping]] = ..., begin_quorum_epoch: _Optional[_Union[BeginQuorumEpochRequest, _Mapping]] = ..., end_quorum_epoch: _Optional[_Union[EndQuorumEpochRequest, _Mapping]] = ..., fetch: _Optional[_Union[FetchRequest, _Mapping]] = ..., fetch_snapshot: _Optional[_Union[FetchSnapshotRequest, _Mapping]] = ..., add_voter: _Optional[_Union[AddVoterRequest, _Mapping]] = ..., remove_voter: _Optional[_Union[RemoveVoterRequest, _Mapping]] = ..., update_voter: _Optional[_Union[UpdateVoterRequest, _Mapping]] = ..., propose: _Optional[_Union[ProposeRequest, _Mapping]] = ..., describe_quorum: _Optional[_Union[DescribeQuorumRequest, _Mapping]] = ...) -> None: ...
+    step_down: StepDownRequest
+    read_log: ReadLogRequest
+    def __init__(self, correlation_id: _Optional[int] = ..., vote: _Optional[_Union[VoteRequest, _Mapping]] = ..., begin_quorum_epoch: _Optional[_Union[BeginQuorumEpochRequest, _Mapping]] = ..., end_quorum_epoch: _Optional[_Union[EndQuorumEpochRequest, _Mapping]] = ..., fetch: _Optional[_Union[FetchRequest, _Mapping]] = ..., fetch_snapshot: _Optional[_Union[FetchSnapshotRequest, _Mapping]] = ..., add_voter: _Optional[_Union[AddVoterRequest, _Mapping]] = ..., remove_voter: _Optional[_Union[RemoveVoterRequest, _Mapping]] = ..., update_voter: _Optional[_Union[UpdateVoterRequest, _Mapping]] = ..., propose: _Optional[_Union[ProposeRequest, _Mapping]] = ..., describe_quorum: _Optional[_Union[DescribeQuorumRequest, _Mapping]] = ..., step_down: _Optional[_Union[StepDownRequest, _Mapping]] = ..., read_log: _Optional[_Union[ReadLogRequest, _Mapping]] = ...) -> None: ...
 
 class RaftReply(_message.Message):
-    __slots__ = ("correlation_id", "vote", "begin_quorum_epoch", "end_quorum_epoch", "fetch", "fetch_snapshot", "add_voter", "remove_voter", "update_voter", "propose", "describe_quorum")
+    __slots__ = ("correlation_id", "vote", "begin_quorum_epoch", "end_quorum_epoch", "fetch", "fetch_snapshot", "add_voter", "remove_voter", "update_voter", "propose", "describe_quorum", "step_down", "read_log")
     CORRELATION_ID_FIELD_NUMBER: _ClassVar[int]
     VOTE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_QUORUM_EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +62,8 @@ class RaftReply(_message.Message):
     UPDATE_VOTER_FIELD_NUMBER: _ClassVar[int]
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     DESCRIBE_QUORUM_FIELD_NUMBER: _ClassVar[int]
+    STEP_DOWN_FIELD_NUMBER: _ClassVar[int]
+    READ_LOG_FIELD_NUMBER: _ClassVar[int]
     correlation_id: int
     vote: VoteReply
     begin_quorum_epoch: BeginQuorumEpochReply
@@ -69,7 +75,9 @@ class RaftReply(_message.Message):
     update_voter: UpdateVoterReply
     propose: ProposeReply
     describe_quorum: DescribeQuorumReply
-    def __init__(self, correlation_id: _Optional[int] = ..., vote: _Optional[_Union[VoteReply, _Mapping]] = ..., begin_quorum_epoch: _Optional[_Union[BeginQuorumEpochReply, _Mapping]] = ..., end_quorum_epoch: _Optional[_Union[EndQuorumEpochReply, _Mapping]] = ..., fetch: _Optional[_Union[FetchReply, _Mapping]] = ..., fetch_snapshot: _Optional[_Union[FetchSnapshotReply, _Mapping]] = ..., add_voter: _Optional[_Union[AddVoterReply, _Mapping]] = ..., remove_voter: _Optional[_Union[RemoveVoterReply, _Mapping]] = ..., update_voter: _Optional[_Union[UpdateVoterReply, _Mapping]] = ..., propose: _Optional[_Union[ProposeReply, _Mapping]] = ..., describe_quorum: _Optional[_Union[DescribeQuorumReply, _Mapping]] = ...) -> None: ...
+    step_down: StepDownReply
+    read_log: ReadLogReply
+    def __init__(self, correlation_id: _Optional[int] = ..., vote: _Optional[_Union[VoteReply, _Mapping]] = ..., begin_quorum_epoch: _Optional[_Union[BeginQuorumEpochReply, _Mapping]] = ..., end_quorum_epoch: _Optional[_Union[EndQuorumEpochReply, _Mapping]] = ..., fetch: _Optional[_Union[FetchReply, _Mapping]] = ..., fetch_snapshot: _Optional[_Union[FetchSnapshotReply, _Mapping]] = ..., add_voter: _Optional[_Union[AddVoterReply, _Mapping]] = ..., remove_voter: _Optional[_Union[RemoveVoterReply, _Mapping]] = ..., update_voter: _Optional[_Union[UpdateVoterReply, _Mapping]] = ..., propose: _Optional[_Union[ProposeReply, _Mapping]] = ..., describe_quorum: _Optional[_Union[DescribeQuorumReply, _Mapping]] = ..., step_down: _Optional[_Union[StepDownReply, _Mapping]] = ..., read_log: _Optional[_Union[ReadLogReply, _Mapping]] = ...) -> None: ...
 
 class Voter(_message.Message):
     __slots__ = ("key", "endpoint")
@@ -344,6 +352,50 @@ class DescribeQuorumReply(_message.Message):
     cluster_id: bytes
     applied_offset: int
     def __init__(self, header: _Optional[_Union[ReplyHeader, _Mapping]] = ..., node: _Optional[_Union[_common_pb2.VoterKey, _Mapping]] = ..., role: _Optional[str] = ..., high_watermark: _Optional[int] = ..., end_offset: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., voters: _Optional[_Iterable[_Union[ReplicaState, _Mapping]]] = ..., observers: _Optional[_Iterable[_Union[ReplicaState, _Mapping]]] = ..., refusals: _Optional[_Iterable[_Union[RefusalNote, _Mapping]]] = ..., cluster_id: _Optional[bytes] = ..., applied_offset: _Optional[int] = ...) -> None: ...
+
+class StepDownRequest(_message.Message):
+    __slots__ = ("cluster_id", "successor")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    SUCCESSOR_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: bytes
+    successor: _common_pb2.VoterKey
+    def __init__(self, cluster_id: _Optional[bytes] = ..., successor: _Optional[_Union[_common_pb2.VoterKey, _Mapping]] = ...) -> None: ...
+
+class StepDownReply(_message.Message):
+    __slots__ = ("header",)
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    header: ReplyHeader
+    def __init__(self, header: _Optional[_Union[ReplyHeader, _Mapping]] = ...) -> None: ...
+
+class ReadLogRequest(_message.Message):
+    __slots__ = ("cluster_id", "offset", "max_bytes", "snapshot", "position")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: bytes
+    offset: int
+    max_bytes: int
+    snapshot: SnapshotId
+    position: int
+    def __init__(self, cluster_id: _Optional[bytes] = ..., offset: _Optional[int] = ..., max_bytes: _Optional[int] = ..., snapshot: _Optional[_Union[SnapshotId, _Mapping]] = ..., position: _Optional[int] = ...) -> None: ...
+
+class ReadLogReply(_message.Message):
+    __slots__ = ("header", "high_watermark", "log_start_offset", "snapshot", "data", "size")
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    HIGH_WATERMARK_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    header: ReplyHeader
+    high_watermark: int
+    log_start_offset: int
+    snapshot: SnapshotId
+    data: bytes
+    size: int
+    def __init__(self, header: _Optional[_Union[ReplyHeader, _Mapping]] = ..., high_watermark: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., snapshot: _Optional[_Union[SnapshotId, _Mapping]] = ..., data: _Optional[bytes] = ..., size: _Optional[int] = ...) -> None: ...
 
 class LeaderChangeRecord(_message.Message):
     __slots__ = ("leader", "voters", "granted_by")

@@ -84,6 +84,16 @@ class RaftStub(object):
                 request_serializer=kraftlog_dot_rpc_dot_raft__pb2.DescribeQuorumRequest.SerializeToString,
                 response_deserializer=kraftlog_dot_rpc_dot_raft__pb2.DescribeQuorumReply.FromString,
                 _registered_method=True)
+        self.StepDown = channel.unary_unary(
+                '/kraftlog.rpc.Raft/StepDown',
+                request_serializer=kraftlog_dot_rpc_dot_raft__pb2.StepDownRequest.SerializeToString,
+                response_deserializer=kraftlog_dot_rpc_dot_raft__pb2.StepDownReply.FromString,
+                _registered_method=True)
+        self.ReadLog = channel.unary_unary(
+                '/kraftlog.rpc.Raft/ReadLog',
+                request_serializer=kraftlog_dot_rpc_dot_raft__pb2.ReadLogRequest.SerializeToString,
+                response_deserializer=kraftlog_dot_rpc_dot_raft__pb2.ReadLogReply.FromString,
+                _registered_method=True)
         self.Channel = channel.stream_stream(
                 '/kraftlog.rpc.Raft/Channel',
                 request_serializer=kraftlog_dot_rpc_dot_raft__pb2.RaftRequests.SerializeToString,
@@ -154,6 +164,18 @@ class RaftServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def StepDown(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadLog(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Channel(self, request_iterator, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -212,6 +234,16 @@ def add_RaftServicer_to_server(servicer, server):
                     servicer.DescribeQuorum,
                     request_deserializer=kraftlog_dot_rpc_dot_raft__pb2.DescribeQuorumRequest.FromString,
                     response_serializer=kraftlog_dot_rpc_dot_raft__pb2.DescribeQuorumReply.SerializeToString,
+            ),
+            'StepDown': grpc.unary_unary_rpc_method_handler(
+                    servicer.StepDown,
+                    request_deserializer=kraftlog_dot_rpc_dot_raft__pb2.StepDownRequest.FromString,
+                    response_serializer=kraftlog_dot_rpc_dot_raft__pb2.StepDownReply.SerializeToString,
+            ),
+            'ReadLog': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadLog,
+                    request_deserializer=kraftlog_dot_rpc_dot_raft__pb2.ReadLogRequest.FromString,
+                    response_serializer=kraftlog_dot_rpc_dot_raft__pb2.ReadLogReply.SerializeToString,
             ),
             'Channel': grpc.stream_stream_rpc_method_handler(
                     servicer.Channel,
@@ -489,6 +521,60 @@ class Raft(object):
             '/kraftlog.rpc.Raft/DescribeQuorum',
             kraftlog_dot_rpc_dot_raft__pb2.DescribeQuorumRequest.SerializeToString,
             kraftlog_dot_rpc_dot_raft__pb2.DescribeQuorumReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StepDown(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kraftlog.rpc.Raft/StepDown',
+            kraftlog_dot_rpc_dot_raft__pb2.StepDownRequest.SerializeToString,
+            kraftlog_dot_rpc_dot_raft__pb2.StepDownReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadLog(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kraftlog.rpc.Raft/ReadLog',
+            kraftlog_dot_rpc_dot_raft__pb2.ReadLogRequest.SerializeToString,
+            kraftlog_dot_rpc_dot_raft__pb2.ReadLogReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -57,7 +57,7 @@ What this does not do:
 - It has no leases. A read costs a commit; no clock is trusted with anything but liveness.
 - It does not change several voters at once (joint consensus, 4.3), and adds none by itself: a voter
   that was removed stays out until an operator says otherwise.
-- It does not transfer leadership to a node of one's choice. `resign` lets the best one win.
+- It does not force leadership upon a node. `resign` lets an heir campaign first, and voters decide.
 - It does not get a quorum going again that has lost its majority for good.
 - It does not help a disk that loses what was flushed. Such a replica must come back as another one.
 - It does not follow a cluster that is more than 2^20 epochs ahead of it, nor outlive epoch 2^31-1.

@@ -217,11 +217,11 @@ class RaftCore:
                 advance_commit(self._replica, self.role)
         self._poll()
 
-    def resign(self, now_ms: int) -> None:
-        """Step down before a shutdown; nothing happens if we do not lead."""
+    def resign(self, now_ms: int, heir: ReplicaKey | None = None) -> None:
+        """Step down, before a shutdown or for an heir; nothing happens if we do not lead."""
         self._begin_input(now_ms)
         if isinstance(self.role, Leader):
-            resign(self._replica, self.role)
+            resign(self._replica, self.role, heir)
         self._poll()
 
     def snapshot_created(self, snapshot: SnapshotId, now_ms: int) -> None:

@@ -19,6 +19,7 @@ from quorum.core.messages import (
     FetchReply,
     Refusal,
     RemoveVoterReply,
+    ReplicaKey,
     Voter,
 )
 from quorum.core.replica import Replica
@@ -207,10 +208,13 @@ def _become_leader(replica: Replica, role: Candidate) -> None:
     replica.emit(LeadershipGained(replica.epoch, leader.start_offset))
 
 
-def resign(replica: Replica, leader: Leader) -> None:
-    """Stop leading. The voters hear it, those with most of the log first in line."""
+def resign(replica: Replica, leader: Leader, heir: ReplicaKey | None = None) -> None:
+    """Stop leading. The voters hear it, the heir first in line, then those with most of the log."""
     ends = {key: progress.end_offset for key, progress in leader.replicas.items()}
-    others = sorted(replica.other_voters, key=lambda voter: (-ends.get(voter.key, -1), voter))
+    others = sorted(
+        replica.other_voters,
+        key=lambda voter: (voter.key != heir, -ends.get(voter.key, -1), voter),
+    )
     leave_role(replica)
     successors = tuple(voter.key for voter in others)
     replica.set_role(Resigned(replica.election_timeout(), tuple(others), successors))

@@ -171,6 +171,15 @@ def test_a_graceful_resignation_elects_the_first_successor_without_delay() -> No
     assert cluster.now_ms == at_ms
 
 
+def test_an_heir_campaigns_before_those_with_as_much_of_the_log() -> None:
+    cluster = Cluster(3)
+    cluster.elect(1)
+    cluster.settle()
+    cluster.act(1, lambda core: core.resign(cluster.now_ms, cluster.nodes[3].config.key))
+    cluster.settle()
+    assert cluster.leader.node_id == 3
+
+
 def test_end_epoch_goes_to_voters_that_have_not_heard() -> None:
     cluster = Cluster(3, 1)
     cluster.elect(1)
