@@ -96,6 +96,17 @@ soak: setup ## the long tests, with many more examples
 chaos: ## break a real cluster and judge what its clients saw
 	$(call missing,there are no drills yet: chaos/ is not written.)
 
+# Built elsewhere and moved, so that a build that fails leaves no half of a program.
+TOXIPROXY = github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0
+.PHONY: toxiproxy
+toxiproxy: ## build the real toxiproxy-server into .tools/ (needs Go; the drills also run without)
+	@command -v go >/dev/null || { echo "make $@: there is no Go toolchain: install Go 1.23 or" \
+	"newer, or put a toxiproxy-server on PATH; without it drills use the embedded server" >&2; \
+	exit 1; }
+	@mkdir -p .tools/build && GOBIN="$(CURDIR)/.tools/build" go install $(TOXIPROXY)
+	@mv .tools/build/server .tools/toxiproxy-server && rmdir .tools/build
+	@echo "built .tools/toxiproxy-server"
+
 .PHONY: bench
 bench: setup ## every benchmark, as ratios to a peer or to the raw limit
 	$(if $(BENCHMARKS),,$(call missing,there is no benchmark in benchmarks/ yet.))
