@@ -9,6 +9,8 @@ from tests.tidy.source import PACKAGES, is_generated
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _MAKE_CALL = re.compile(r"(?:^|&&|;)\s*(?:\$ )?make\b([^&;#|\n]*)", re.MULTILINE)
 _TARGET = re.compile(r"^([a-z][a-z-]*):(?!=)", re.MULTILINE)
+_FOLDERS = {"spark_connector": "spark"}
+"""Packages whose tests have a shorter name."""
 
 
 def untested_modules(paths: Collection[str]) -> list[str]:
@@ -28,7 +30,8 @@ def _needs_test(path: str) -> bool:
 
 def _test_of(path: str) -> str:
     folder, _, name = path.lstrip(".").rpartition("/")
-    return f"tests/{folder}/test_{name}"
+    package, slash, rest = folder.partition("/")
+    return f"tests/{_FOLDERS.get(package, package)}{slash}{rest}/test_{name}"
 
 
 def unproven_rows(rows: Collection[str], requirements: str, tests: Mapping[str, str]) -> list[str]:

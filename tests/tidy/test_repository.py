@@ -39,6 +39,7 @@ EXPORTED: dict[str, set[str]] = {
     },
     "metadata_log": set(),
     "quorum": set(),
+    "spark_connector": {"session"},
     "storage": set(),
 }
 
