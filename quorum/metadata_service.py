@@ -11,6 +11,7 @@ import grpc
 
 from kraftlog.config import Config
 from kraftlog.types import Uuid
+from metadata_log.decide import Draw
 from quorum.admin_calls import AdminCalls
 from quorum.broker_calls import BrokerCalls
 from quorum.broker_watch import BrokerWatch
@@ -32,6 +33,29 @@ class SystemDraw:
 
     def uuid(self) -> Uuid:
         return Uuid.random()
+
+
+def controller_calls(
+    controller: Controller,
+    watch: BrokerWatch,
+    config: Config,
+    *,
+    cluster_id: Uuid,
+    node_id: int,
+    draw: Draw,
+) -> Mapping[str, Call]:
+    """Everything that can be asked of a controller, by the name of the request."""
+    groups = (
+        BrokerCalls(controller, watch, config, cluster_id),
+        AdminCalls(controller, watch, config, draw),
+        ReadCalls(controller, watch, config, cluster_id=cluster_id, node_id=node_id),
+    )
+    return {
+        name: getattr(group, name)
+        for group in groups
+        for name in APIS.names
+        if hasattr(group, name)
+    }
 
 
 class MetadataService:
@@ -57,28 +81,19 @@ class MetadataService:
 
     def handlers(self) -> Sequence[grpc.GenericRpcHandler]:
         service = ControllerService(
-            self._calls(),
+            controller_calls(
+                self.controller,
+                self.watch,
+                self._config,
+                cluster_id=self._cluster_id,
+                node_id=self._node_id,
+                draw=SystemDraw(),
+            ),
             cluster_id=self._cluster_id,
             now_ms=self.controller.ledger.now_ms,
             leader=self._leader,
         )
         return (service.handlers(),)
-
-    def _calls(self) -> Mapping[str, Call]:
-        controller, watch, config = self.controller, self.watch, self._config
-        groups = (
-            BrokerCalls(controller, watch, config, self._cluster_id),
-            AdminCalls(controller, watch, config, SystemDraw()),
-            ReadCalls(
-                controller, watch, config, cluster_id=self._cluster_id, node_id=self._node_id
-            ),
-        )
-        return {
-            name: getattr(group, name)
-            for group in groups
-            for name in APIS.names
-            if hasattr(group, name)
-        }
 
     async def run(self) -> None:
         """Until cancelled: look after the brokers when it is time."""

@@ -9,7 +9,7 @@ from multiprocessing import cpu_count
 from chaos.sim import report
 from chaos.sim.hunting import Catch, hunt_all
 from chaos.sim.mutants import MUTANTS
-from chaos.sim.options import RANGES, Options
+from chaos.sim.options import ALL_FAULTS, KINDS, Options, kind_of
 from chaos.sim.runner import Outcome, run_seed, run_seeds, shrink
 
 
@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run seeds")
     run.add_argument("--seeds", type=_positive, default=200, help="how many (default 200)")
     run.add_argument("--seed", type=int, default=1, help="the first one (default 1)")
+    run.add_argument("--kind", choices=KINDS, help="all of this kind (default: each in turn)")
     run.add_argument("--trace", action="store_true", help="print every event as it happens")
     run.add_argument("--without", type=_faults, default="", help="turn these faults off: a,b")
     mutants = commands.add_parser("mutants", help="break the code and see that a rule notices")
@@ -50,9 +51,11 @@ def _positive(text: str) -> int:
 
 
 def _faults(text: str) -> str:
-    unknown = [name for name in text.split(",") if name and name not in RANGES]
+    unknown = [name for name in text.split(",") if name and name not in ALL_FAULTS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no fault is called {unknown[0]}: {', '.join(RANGES)}")
+        raise argparse.ArgumentTypeError(
+            f"no fault is called {unknown[0]}: {', '.join(ALL_FAULTS)}"
+        )
     return text
 
 
@@ -62,7 +65,7 @@ def _faults(text: str) -> str:
 def _run(seeds: Sequence[int], arguments: argparse.Namespace) -> int:
     sys.stderr.write(f"seeds {seeds[0]} to {seeds[-1]}\n")
     summary, progress = report.Summary(), report.Progress(len(seeds))
-    for number, outcome in enumerate(run_seeds(seeds, arguments.workers), 1):
+    for number, outcome in enumerate(run_seeds(seeds, arguments.workers, arguments.kind), 1):
         if outcome.failure:
             sys.stderr.write(f"seed {outcome.seed} failed; shrinking ...\n")
             print(report.failure_text(shrink(outcome)))
@@ -78,7 +81,7 @@ def _replay(seeds: Sequence[int], without: Sequence[str], arguments: argparse.Na
     failed = 0
     for seed in seeds:
         sys.stderr.write(f"seed {seed}\n")
-        options = Options.swarm(seed)
+        options = Options.swarm(seed, arguments.kind or kind_of(seed))
         for fault in without:
             options = options.without(fault)
         outcome = run_seed(seed, options, live_trace=arguments.trace)
@@ -113,12 +116,13 @@ def _hunt(arguments: argparse.Namespace) -> int:
 
 def _pass_as_they_are(catches: Sequence[Catch], workers: int) -> bool:
     """Whatever caught the mutants must be silent about the code as it is."""
-    seeds = range(1, max(catch.seeds for catch in catches) + 1)
-    sys.stderr.write(f"the same seeds, {seeds[0]} to {seeds[-1]}, without a mutant\n")
-    progress = report.Progress(len(seeds))
-    for number, outcome in enumerate(run_seeds(seeds, workers), 1):
-        progress.show(number)
-        if outcome.failure:
-            print(report.failure_text(outcome))
-            return False
+    for kind in KINDS:
+        most = max((catch.seeds for catch in catches if catch.kind == kind), default=0)
+        sys.stderr.write(f"the same {most} {kind} seeds without a mutant\n")
+        progress = report.Progress(most)
+        for number, outcome in enumerate(run_seeds(range(1, most + 1), workers, kind), 1):
+            progress.show(number)
+            if outcome.failure:
+                print(report.failure_text(outcome))
+                return False
     return True

@@ -6,6 +6,7 @@ ledger, after the step in which it was said.
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from chaos.sim.cluster import Cluster
 from chaos.sim.node import Outcome, SimNode
@@ -19,6 +20,29 @@ LOST_CHANCE = 0.02
 RECORDS_MAX = 3
 LARGE_BYTES = 2_000
 """More than a batch may hold."""
+
+
+class Workload(Protocol):
+    """Whoever asks something of a cluster, and judges the answers."""
+
+    acked: set[bytes]
+    """What was acknowledged, as `propose` called it."""
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None:
+        """Ask no more."""
+        ...
+
+    def propose(self, node: SimNode) -> list[bytes]:
+        """Ask this node for a change, also after the end; returns what will be in `acked`."""
+        ...
+
+    def judge(self) -> None:
+        """What was said in the step that has just ended."""
+        ...
+
+    def check_end(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +65,7 @@ class Read:
     name: str
     floor: int
     end: int
-    digest: int
+    digest: object
 
 
 class Clients:

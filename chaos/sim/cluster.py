@@ -4,6 +4,7 @@ from random import Random
 
 from chaos.sim.checker import Checker
 from chaos.sim.ledger import Ledger
+from chaos.sim.machine import ListMachine, Machine
 from chaos.sim.network import Network
 from chaos.sim.node import SimNode
 from chaos.sim.options import Options
@@ -45,11 +46,19 @@ class Cluster:
         """Of replicas whose disk is lost: what they last knew may still be on its way."""
         self.stays_down: set[int] = set()
         voters = self._form()
-        self.checker = Checker(Ledger(voters), self.sightings)
+        self.checker = Checker(self.make_ledger(voters), self.sightings)
 
     def dice(self, name: str) -> Random:
         """Each has dice of its own, so that one fault more or less leaves the others alone."""
         return Random(f"{self.seed} {name}")
+
+    # -- what kind of cluster it is
+
+    def make_ledger(self, voters: VoterSet) -> Ledger:
+        return Ledger(voters)
+
+    def machine_of(self, node: SimNode) -> Machine:  # noqa: ARG002 - other clusters look at it
+        return ListMachine()
 
     # -- nodes
 
@@ -146,6 +155,9 @@ class Cluster:
         return self._disk_dice.uniform(*(SLOW_FLUSH_MS if is_slow else FLUSH_MS))
 
     # -- what nodes tell
+
+    def on_start(self, node: SimNode) -> None:
+        """A process has begun."""
 
     def on_step(self, node: SimNode) -> None:
         self.checker.on_step(node)

@@ -6,6 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
+from chaos.sim.options import Kind, Options
 from chaos.sim.patching import Mutant, planted
 from chaos.sim.runner import run_seed
 from kraftlog._check import InvariantViolation
@@ -21,23 +22,26 @@ class Catch:
     cpu_seconds: float
     broken: str = ""
     """A mutant that only raises some other error proves nothing."""
+    kind: Kind = "quorum"
 
 
 def hunt(mutant: Mutant, first_seed: int = 1) -> Catch:
     begin = time.process_time()
     with planted(mutant):
         for number in range(1, mutant.seeds + 1):
-            failure = run_seed(first_seed + number - 1).failure
+            seed = first_seed + number - 1
+            failure = run_seed(seed, Options.swarm(seed, mutant.kind)).failure
             if failure:
                 return _judge(mutant, failure, number, time.process_time() - begin)
-    return Catch(mutant.name, "", mutant.seeds, time.process_time() - begin)
+    seconds = time.process_time() - begin
+    return Catch(mutant.name, "", mutant.seeds, seconds, kind=mutant.kind)
 
 
 def _judge(mutant: Mutant, failure: str, seeds: int, seconds: float) -> Catch:
     kind, _, rule = failure.partition(": ")
     if kind != InvariantViolation.__name__:
-        return Catch(mutant.name, "", seeds, seconds, broken=failure)
-    return Catch(mutant.name, rule.partition(":")[0], seeds, seconds)
+        return Catch(mutant.name, "", seeds, seconds, broken=failure, kind=mutant.kind)
+    return Catch(mutant.name, rule.partition(":")[0], seeds, seconds, kind=mutant.kind)
 
 
 def hunt_all(mutants: Sequence[Mutant], workers: int) -> Iterator[Catch]:

@@ -36,7 +36,7 @@ class Ledger:
         self._place: dict[int, int] = {}
         self._bodies: dict[Entry, tuple[bytes, ...] | VoterSet] = {}
         self._known: dict[tuple[int, int], tuple[Entry, Entry | None]] = {}
-        self._digests = {0: EMPTY_DIGEST}
+        self._digests: dict[int, object] = {0: self.empty_state()}
         self._voters = [(-1, voters)]
 
     @property
@@ -75,16 +75,25 @@ class Ledger:
     def _append(self, entry: Entry) -> None:
         self._place[entry.base_offset] = len(self.committed)
         self.committed.append(entry)
-        digest = self._digests[entry.base_offset]
+        state = self._digests[entry.base_offset]
         body = self._bodies[entry]
         if isinstance(body, VoterSet):
             self._voters.append((entry.base_offset, body))
-        else:
-            for offset, value in enumerate(body, entry.base_offset):
-                invariant(value not in self.offset_of, "M3 committed twice", value=value)
-                self.offset_of[value] = offset
-            digest = extend_digest(digest, enumerate(body, entry.base_offset))
-        self._digests[entry.next_offset] = digest
+        elif body:
+            state = self.play(state, entry, body)
+        self._digests[entry.next_offset] = state
+
+    def empty_state(self) -> object:
+        """What a state machine is like that has heard of nothing."""
+        return EMPTY_DIGEST
+
+    def play(self, state: object, entry: Entry, values: tuple[bytes, ...]) -> object:
+        """The state after these values; values are told apart here, so that each comes once."""
+        for offset, value in enumerate(values, entry.base_offset):
+            invariant(value not in self.offset_of, "M3 committed twice", value=value)
+            self.offset_of[value] = offset
+        known = state if isinstance(state, int) else EMPTY_DIGEST
+        return extend_digest(known, enumerate(values, entry.base_offset))
 
     def is_committed(self, entry: Entry) -> bool:
         at = self._place.get(entry.base_offset)
@@ -99,7 +108,7 @@ class Ledger:
 
     # -- the state that follows from it
 
-    def digest_at(self, offset: int) -> int | None:
+    def digest_at(self, offset: int) -> object:
         return self._digests.get(offset)
 
     def voters_at(self, end_offset: int) -> VoterSet | None:
@@ -107,7 +116,7 @@ class Ledger:
         known = [voters for offset, voters in self._voters if offset < end_offset]
         return known[-1] if len(known) > 1 else None
 
-    def check_snapshot(self, snapshot: SnapshotId, digest: int, voters: VoterSet) -> None:
+    def check_snapshot(self, snapshot: SnapshotId, digest: object, voters: VoterSet) -> None:
         """Q11: a snapshot equals the replay of everything below it."""
         at = bisect_left(self.committed, snapshot.end_offset, key=lambda entry: entry.next_offset)
         last = self.committed[at]

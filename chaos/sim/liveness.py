@@ -5,7 +5,7 @@ voter set that may act, and the rest stays as bad as it can be: down, paused, de
 """
 
 from chaos.sim.atlas import Atlas
-from chaos.sim.clients import Clients
+from chaos.sim.clients import Workload
 from chaos.sim.cluster import Cluster
 from chaos.sim.faults import Faults
 from chaos.sim.node import SimNode
@@ -17,12 +17,14 @@ PROGRESS_MS = 20_000.0
 PROPOSE_MS = 500.0
 STABLE_MS = 3_000.0
 """So long nobody may be disturbed afterwards."""
+SETTLE_MS = 3_000.0
+"""And so long what is still on its way may take."""
 ANSWER_MS = 2.0 * FAST.request_timeout_ms
 EVENTS_MAX = 400_000
 
 
 class Liveness:
-    def __init__(self, cluster: Cluster, atlas: Atlas, faults: Faults, clients: Clients) -> None:
+    def __init__(self, cluster: Cluster, atlas: Atlas, faults: Faults, clients: Workload) -> None:
         self._cluster = cluster
         self._atlas = atlas
         self._faults = faults
@@ -92,6 +94,10 @@ class Liveness:
     def _has_all(self, node: SimNode) -> bool:
         end = self._cluster.checker.ledger.end
         return node.driver is not None and node.driver.applier.applied_offset >= end
+
+    def has_settled(self) -> bool:
+        """Nothing is on its way any more that would change a state."""
+        return True
 
     def disturb(self) -> None:
         """Cut one more voter off, from the leader or from all, if a majority is left without it."""

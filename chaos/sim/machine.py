@@ -1,11 +1,12 @@
 """The state machine of the simulator: a list of what was committed, and a digest of that list."""
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 from zlib import crc32
 
 from kraftlog._check import invariant
 from quorum.snapshot_file import Snapshot
-from quorum.state_machine import CommittedBatch
+from quorum.state_machine import CommittedBatch, StateMachine
 
 EMPTY_DIGEST = 0
 
@@ -15,6 +16,22 @@ def extend_digest(digest: int, records: Iterable[tuple[int, bytes]]) -> int:
     for offset, value in records:
         digest = crc32(b"%d:%s" % (offset, value), digest)
     return digest
+
+
+class Machine(StateMachine, Protocol):
+    """What the simulator has to know of any state machine."""
+
+    leader: tuple[int, int | None]
+    snapshots_loaded: int
+
+    @property
+    def digest(self) -> object:
+        """Equal for equal states."""
+        ...
+
+    def dumped_digest(self) -> object:
+        """That of the state which a snapshot taken now stands for."""
+        ...
 
 
 class ListMachine:
@@ -46,3 +63,6 @@ class ListMachine:
 
     def dump(self) -> list[bytes]:
         return [b"%d:%s" % record for record in self.records]
+
+    def dumped_digest(self) -> object:
+        return extend_digest(EMPTY_DIGEST, self.records)

@@ -1,5 +1,6 @@
 """Mistakes that others have made, or that we could make: the simulator must notice each of them."""
 
+from chaos.sim.metadata_mutants import METADATA
 from chaos.sim.patching import Mutant
 
 _READ = "quorum.core.raft:RaftCore.read"
@@ -213,4 +214,4 @@ DISK = (
     ),
 )
 
-MUTANTS = (*ELECTION, *REPLICATION, *READS_AND_CLIENTS, *MEMBERSHIP, *DISK)
+MUTANTS = (*ELECTION, *REPLICATION, *READS_AND_CLIENTS, *MEMBERSHIP, *DISK, *METADATA)

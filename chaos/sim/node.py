@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Literal, Protocol
 
-from chaos.sim.machine import ListMachine
+from chaos.sim.machine import Machine
 from chaos.sim.network import Network
 from chaos.sim.schedule import NodeClock, Schedule
 from chaos.sim.sightings import Sightings
@@ -56,8 +56,10 @@ class Surroundings(Protocol):
     node_dice: Random
 
     def config_of(self, node: "SimNode") -> RaftConfig: ...
+    def machine_of(self, node: "SimNode") -> Machine: ...
     def node_at(self, endpoint: str) -> "SimNode | None": ...
     def disk_delay_ms(self) -> float: ...
+    def on_start(self, node: "SimNode") -> None: ...
     def on_step(self, node: "SimNode") -> None: ...
     def on_death(self, node: "SimNode") -> None: ...
     def on_damage(self, node: "SimNode") -> None: ...
@@ -87,7 +89,7 @@ class SimNode:
         """After this many effects the process is killed."""
         self.life = 0
         self.paused = False
-        self.machine = ListMachine()
+        self.machine = world.machine_of(self)
         self.config: RaftConfig | None = None
         self.store: Store | None = None
         self.driver: Driver | None = None
@@ -128,9 +130,10 @@ class SimNode:
         """Start the process. It may die in the attempt, or find its files damaged."""
         self.life += 1
         self.world.trace.add(f"{self.name} starts")
-        self.machine = ListMachine()
+        self.machine = self.world.machine_of(self)
         self._forget()
         if self._survives(self._begin):
+            self.world.on_start(self)
             self._after_step()
 
     def _begin(self) -> None:
@@ -325,12 +328,13 @@ class SimNode:
         self.act(propose)
 
     def read(self, on_read: OnRead) -> None:
-        def read(driver: Driver) -> None:
-            self._tokens += 1
-            self._reads[self._tokens] = on_read
-            driver.read(self._tokens)
+        self.act(lambda driver: self.begin_read(driver, on_read))
 
-        self.act(read)
+    def begin_read(self, driver: Driver, on_read: OnRead) -> None:
+        """From within a step of this process."""
+        self._tokens += 1
+        self._reads[self._tokens] = on_read
+        driver.read(self._tokens)
 
     @property
     def open_operations(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Literal, get_args
 
 RANGES: Mapping[str, tuple[float, float]] = {
     # How likely, for each message, disk write or clock.
@@ -29,11 +30,36 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 """Every class of faults, and between which strengths a seed draws its own."""
 
+BROKER_RANGES: Mapping[str, tuple[float, float]] = {
+    # How often, per second: these are for brokers alone.
+    "lags": (0.1, 0.6),
+    "broker_stops": (0.05, 0.4),
+    "broker_crashes": (0.1, 0.8),
+    "broker_wipes": (0.02, 0.2),
+    "broker_power_cuts": (0.05, 0.3),
+}
+
+ALL_FAULTS = (*RANGES, *BROKER_RANGES)
+
+Kind = Literal["quorum", "metadata", "partitions"]
+"""What is simulated: the quorum by itself, with the controller and scripted brokers, or with the
+controller and real brokers.
+"""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_TURNS: tuple[Kind, ...] = ("partitions", "quorum", "metadata", "quorum")
+
+
+def kind_of(seed: int) -> Kind:
+    """Each kind has its turn: half of the seeds are for the quorum, on which the rest stands."""
+    return _TURNS[seed % len(_TURNS)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Everything that a run depends on beside its seed."""
 
+    kind: Kind = "quorum"
     voters: int = 3
     observers: int = 0
     """Controllers without a vote: they flush, and may become voters."""
@@ -43,18 +69,39 @@ class Options:
     faults: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def swarm(cls, seed: int) -> "Options":
+    def swarm(cls, seed: int, kind: Kind = "quorum") -> "Options":
         """About half of the faults, each at a strength of its own."""
         dice = Random(f"{seed} options")
         drawn = {name: round(dice.uniform(*limits), 4) for name, limits in RANGES.items()}
         chance = dice.choice((0.3, 0.5, 0.7))
         on = {name: strength for name, strength in drawn.items() if dice.random() < chance}
-        return cls(
+        options = cls(
             voters=dice.choice((1, 2, 3, 3, 3, 3, 3, 4, 5, 5)),
             observers=dice.choice((0, 1, 1, 2)),
             brokers=dice.choice((0, 0, 1)),
             safety_ms=dice.choice((10_000, 15_000, 20_000)),
             faults=on,
+        )
+        return options if kind == "quorum" else options._with_brokers(seed, kind)
+
+    def _with_brokers(self, seed: int, kind: Kind) -> "Options":
+        """The controllers are few then, and the quorum's faults are only half as many: what is to
+        be tested needs a quorum that works now and then.
+        """
+        dice = Random(f"{seed} {kind}")
+        faults = {name: each for name, each in self.faults.items() if dice.random() < 0.5}
+        for name, limits in BROKER_RANGES.items():
+            strength = round(dice.uniform(*limits), 4)
+            if dice.random() < 0.5:
+                faults[name] = strength
+        return replace(
+            self,
+            kind=kind,
+            voters=dice.choice((1, 3, 3, 3)),
+            observers=0,
+            brokers=dice.choice((3, 3, 4)),
+            safety_ms=dice.choice((8_000, 12_000)),
+            faults=faults,
         )
 
     def strength(self, fault: str) -> float:
@@ -65,6 +112,7 @@ class Options:
         return replace(self, faults=left)
 
     def __str__(self) -> str:
-        size = f"voters={self.voters} observers={self.observers} brokers={self.brokers}"
+        size = f"{self.kind} voters={self.voters} observers={self.observers}"
+        size += f" brokers={self.brokers}"
         shown = " ".join(f"{name}={strength}" for name, strength in self.faults.items())
         return f"{size} safety_ms={self.safety_ms} {shown}".rstrip()

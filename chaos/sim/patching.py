@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import CodeType, FunctionType
 
+from chaos.sim.options import Kind
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
@@ -22,6 +24,8 @@ class Mutant:
     edits: tuple[tuple[str, str], ...]
     seeds: int = 100
     """Within so many seeds it is caught."""
+    kind: Kind = "quorum"
+    """The worlds in which it is hunted."""
 
 
 class MisfitError(Exception):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from chaos.sim.hunting import Catch
-from chaos.sim.options import Options
+from chaos.sim.options import Options, kind_of
 from chaos.sim.runner import Outcome
 from chaos.sim.sightings import RARE_STATES
 
@@ -95,9 +95,11 @@ def failure_text(outcome: Outcome) -> str:
 
 
 def replay_command(outcome: Outcome) -> str:
-    swarm = Options.swarm(outcome.seed)
+    kind = outcome.options.kind
+    swarm = Options.swarm(outcome.seed, kind)
     off = [fault for fault in swarm.faults if fault not in outcome.options.faults]
-    words = "".join(f" WITHOUT={','.join(off)}" if off else "")
+    words = f" KIND={kind}" if kind != kind_of(outcome.seed) else ""
+    words += f" WITHOUT={','.join(off)}" if off else ""
     return f"make sim SEED={outcome.seed} SEEDS=1 TRACE=1{words}"
 
 

@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-from chaos.sim.options import Options
-from chaos.sim.world import World
+from chaos.sim.options import Kind, Options, kind_of
+from chaos.sim.worlds import make_world
 
 CHUNK = 4
 
@@ -44,8 +44,10 @@ def _quiet() -> Iterator[None]:
 
 @_quiet()
 def run_seed(seed: int, options: Options | None = None, *, live_trace: bool = False) -> Outcome:
+    """Without options the seed has the kind and the swarm of its own."""
     begin = time.process_time()
-    world = World(seed, options, live_trace=live_trace)
+    chosen = options or Options.swarm(seed, kind_of(seed))
+    world = make_world(seed, chosen, live_trace=live_trace)
     failure = ""
     try:
         world.run()
@@ -77,9 +79,11 @@ def shrink(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run_seeds(seeds: Sequence[int], workers: int) -> Iterator[Outcome]:
+def run_seeds(seeds: Sequence[int], workers: int, kind: Kind | None = None) -> Iterator[Outcome]:
+    """`kind` for all of them; None: each its own."""
+    chosen = [Options.swarm(seed, kind or kind_of(seed)) for seed in seeds]
     if workers == 1:
-        yield from map(run_seed, seeds)
+        yield from map(run_seed, seeds, chosen)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run_seed, seeds, chunksize=CHUNK)
+        yield from pool.map(run_seed, seeds, chosen, chunksize=CHUNK)

@@ -3,7 +3,6 @@
 from random import Random
 
 from chaos.sim.cluster import Cluster
-from chaos.sim.machine import EMPTY_DIGEST, extend_digest
 from chaos.sim.node import SimNode
 from kraftlog.errors import StorageError
 from quorum.core.messages import SnapshotId, VoterSet
@@ -20,8 +19,8 @@ def take_snapshot(cluster: Cluster, node: SimNode, dice: Random) -> None:
         if snapshot.end_offset <= log.start_offset or snapshot in log.snapshots:
             return
         cluster.trace.add(f"{node.name} takes snapshot {snapshot}")
-        voters, values = log.voters_at(snapshot.end_offset), node.machine.dump()
-        digest = extend_digest(EMPTY_DIGEST, node.machine.records)
+        voters, values = log.voters_at(snapshot.end_offset), list(node.machine.dump())
+        digest = node.machine.dumped_digest()
         cluster.checker.ledger.check_snapshot(snapshot, digest, voters)
         _write_later(cluster, node, dice, snapshot, voters=voters, values=values)
 
