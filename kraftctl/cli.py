@@ -108,6 +108,20 @@ log = LazyGroup(
     "Files of a log, without a server.",
 )
 
+_DRILL = "kraftctl.drill_commands"
+
+drill = LazyGroup(
+    "drill",
+    {
+        "ls": (f"{_DRILL}:ls", "All drills."),
+        "run": (f"{_DRILL}:run", "Break a real cluster and get a verdict."),
+        "replay": (f"{_DRILL}:replay", "Run one again as it was run."),
+        "verify": (f"{_DRILL}:verify", "Judge a history once more."),
+        "clean": (f"{_DRILL}:clean", "End what a killed run has left."),
+    },
+    "Failure drills with a verdict.",
+)
+
 _LOCAL = "kraftctl.local_commands"
 
 main = LazyGroup(
@@ -130,6 +144,7 @@ main = LazyGroup(
         "quorum": ("kraftctl.cli:quorum", "The controllers."),
         "node": ("kraftctl.cli:node", "Brokers and controllers, one by one."),
         "log": ("kraftctl.cli:log", "Files of a log, without a server."),
+        "drill": ("kraftctl.cli:drill", "Failure drills with a verdict."),
     },
     "Forms a quorum and runs a cluster of kraftlog.\n\n\b\n"
     + (exit_codes.__doc__ or "").partition("\n\n")[2],

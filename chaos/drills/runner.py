@@ -1,0 +1,128 @@
+"""Runs one drill: stage, faults, heal, final read, checks, verdict, files."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.drills.catalog import Drill
+from chaos.drills.result import Result, write_result
+from chaos.drills.safety import Safety, judge_safety
+from chaos.drills.targets import targets_of
+from chaos.drills.verdict import Criterion, judge_targets, safety_only
+from chaos.live import guard, leftovers
+from chaos.live.backends import PROCESS, open_proxies
+from chaos.live.run_directory import RunDirectory
+from chaos.live.stage import WARM_SECONDS, Say, Stage, StageOptions
+from chaos.live.timing import timing_of
+from kraftlog.errors import KraftError
+
+
+def _quiet(text: str, kind: str) -> None:
+    del text, kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    out: Path
+    seed: int = 1
+    profile: str = "fast"
+    backend: str = "embedded"
+    engine: str = "kraftlog"
+    only_safety: bool = False
+    """Judge safety and convergence, and no time: for machines that do other things, too."""
+    warm_seconds: float = WARM_SECONDS
+    say: Say = field(default=_quiet)
+
+
+def run_drill(drill: Drill, options: RunOptions) -> Result:
+    """The verdict, and all files of the run. What the harness itself cannot do is raised."""
+    timing = timing_of(options.profile)
+    directory = RunDirectory.create(options.out, drill.name, options.seed)
+    directory.write_meta(_meta(drill, options))
+    stage_options = StageOptions(
+        timing=timing,
+        seed=options.seed,
+        brokers=drill.brokers,
+        replication_factor=drill.replication_factor,
+        config=drill.config,
+        topic_config=drill.topic_config,
+        warm_seconds=options.warm_seconds,
+    )
+    with _guarded(directory), open_proxies(options.backend, options.seed) as (proxies, pid):
+        if pid is not None:
+            leftovers.note_pid(str(directory.path), pid)
+        stage = Stage(directory, proxies, stage_options, options.say)
+        stage.checks_edges = options.backend != PROCESS
+        trouble = _perform(drill, stage)
+    safety = judge_safety(directory, [*stage.failures, *trouble])
+    criteria = _criteria(drill, options, stage)
+    result = _result(drill, options, directory, safety, criteria)
+    write_result(result)
+    if result.passed:
+        directory.drop_data()
+    return result
+
+
+def _perform(drill: Drill, stage: Stage) -> list[str]:
+    """All acts of the play; what kept it from being finished."""
+    try:
+        with stage:
+            drill.steps(stage)
+            stage.heal()
+            stage.run_for(0.5)
+            stage.finish()
+    except (KraftError, TimeoutError) as error:
+        stage.say(f"the drill broke off: {error}", "bad")
+        return [f"the drill broke off: {error}"]
+    return []
+
+
+def _criteria(drill: Drill, options: RunOptions, stage: Stage) -> list[Criterion]:
+    if options.only_safety:
+        return safety_only(stage.measured)
+    return judge_targets(stage.measured, targets_of(drill.name, options.profile), stage.timing)
+
+
+def _result(
+    drill: Drill,
+    options: RunOptions,
+    directory: RunDirectory,
+    safety: Safety,
+    criteria: list[Criterion],
+) -> Result:
+    return Result(
+        drill=drill.name,
+        seed=options.seed,
+        directory=directory,
+        criteria=tuple(criteria),
+        anomalies=safety.anomalies,
+        counts=safety.counts,
+    )
+
+
+def _meta(drill: Drill, options: RunOptions) -> dict[str, str | int | float | bool]:
+    return {
+        "drill": drill.name,
+        "title": drill.title,
+        "seed": options.seed,
+        "profile": options.profile,
+        "backend": options.backend,
+        "engine": options.engine,
+        "only_safety": options.only_safety,
+        "cores": os.cpu_count() or 0,
+        "load_before": round(os.getloadavg()[0], 2),
+        "started_at": time.time(),
+    }
+
+
+@contextmanager
+def _guarded(directory: RunDirectory) -> Iterator[None]:
+    """Whatever becomes of us, nothing of the run is left."""
+    watching = guard.start(str(directory.path))
+    try:
+        yield
+    finally:
+        guard.finish(watching)
