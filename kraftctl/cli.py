@@ -122,6 +122,14 @@ drill = LazyGroup(
     "Failure drills with a verdict.",
 )
 
+spark = LazyGroup(
+    "spark",
+    {
+        "env": ("kraftctl.spark_commands:env", "What Spark's JVM and workers have to find."),
+    },
+    "Spark on this machine.",
+)
+
 _LOCAL = "kraftctl.local_commands"
 
 main = LazyGroup(
@@ -144,6 +152,7 @@ main = LazyGroup(
         "quorum": ("kraftctl.cli:quorum", "The controllers."),
         "node": ("kraftctl.cli:node", "Brokers and controllers, one by one."),
         "log": ("kraftctl.cli:log", "Files of a log, without a server."),
+        "spark": ("kraftctl.cli:spark", "Spark on this machine."),
         "drill": ("kraftctl.cli:drill", "Failure drills with a verdict."),
     },
     "Forms a quorum and runs a cluster of kraftlog.\n\n\b\n"

@@ -93,7 +93,8 @@ def test_without_java_the_error_says_what_was_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "nothing"))
-    monkeypatch.setattr("spark_connector.session.JAVA_WHEEL", "no_such_wheel")
+    module = sys.modules["spark_connector.session"]  # by its name one gets the function
+    monkeypatch.setattr(module, "JAVA_WHEEL", "no_such_wheel")
     old = fake_java(tmp_path / "old", "11.0.2")
     with pytest.raises(ConfigError, match=r"Java 17 or newer: .*old has 11"):
         java_home({"JAVA_HOME": str(old), "PATH": str(tmp_path)})
