@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Protocol, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 import grpc
 import grpc.aio
@@ -34,6 +35,9 @@ MESSAGE_BYTES_WANTED = 1 << 20
 OPEN_REQUESTS_MAX = 10_000
 OPEN_BYTES_MAX = 16 << 20
 RECONNECT_MS = 50
+CALLS_END_SECONDS = 0.5
+"""How long a stream that closes waits for gRPC to be done with its calls; it takes less than 1 ms.
+"""
 
 # By default gRPC waits up to two minutes before it dials again: 20 s after an outage of 45 s.
 CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
@@ -280,10 +284,12 @@ class RequestStream(Generic[R]):
                 self._timer.cancel()
             if self._channel is not None:
                 await self._channel.close()
+                await _calls_ended(self._loop)
 
     async def _serve_call(self) -> None:
         """One call, from its opening to its end."""
         call = self._call = (await self._open_call())()
+        _open_calls[self._loop] = _open_calls.get(self._loop, 0) + 1
         try:
             # No task of this group may fail: Python 3.11 then takes its parent for cancelled.
             async with asyncio.TaskGroup() as tasks:
@@ -291,6 +297,7 @@ class RequestStream(Generic[R]):
                 await self._read(call)
                 writer.cancel()
         finally:
+            _open_calls[self._loop] -= 1
             if self._call is call:
                 self._drop_call()
 
@@ -343,6 +350,31 @@ class RequestStream(Generic[R]):
 
 
 T = TypeVar("T")
+
+_open_calls: "WeakKeyDictionary[asyncio.AbstractEventLoop, int]" = WeakKeyDictionary()
+
+
+async def _calls_ended(loop: asyncio.AbstractEventLoop) -> None:
+    """Until gRPC is done with the calls of this loop that were cancelled.
+
+    A call that is cancelled looks over at once, but the library hears of it later, through a queue
+    that all event loops of the process share. If the loop of the call is closed by then, whichever
+    loop empties the queue fails ("Event loop is closed"), and leaves there what was for itself.
+    A call that gRPC still waits for has a task; the calls of others, if they use gRPC on this loop
+    too, cannot be told from ours, so this wait has an end.
+    """
+    give_up = loop.time() + CALLS_END_SECONDS
+    while loop.time() < give_up:
+        waiting = [task for task in asyncio.all_tasks(loop) if _watches_call(task)]
+        if len(waiting) <= _open_calls.get(loop, 0):
+            return
+        left = give_up - loop.time()
+        await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _watches_call(task: "asyncio.Task[object]") -> bool:
+    name = getattr(task.get_coro(), "__name__", "")
+    return name == "_handle_status_once_received"
 
 
 def _settle_once(answer: "asyncio.Future[T]", result: T) -> None:

@@ -296,3 +296,22 @@ def test_streams_end_when_they_are_told_to_whatever_their_call_does() -> None:
 def test_an_envelope_in_pieces_is_framed_like_a_whole_one() -> None:
     for pieces in ((), (b"",), (b"a",), (b"ab", b"", b"c" * 300), (b"x" * 70_000, b"y")):
         assert frame(pieces) == frame(b"".join(pieces))
+
+
+def test_grpc_is_done_with_a_stream_that_was_closed() -> None:
+    """Else its end is told to a loop that may be closed by then, by way of somebody else's."""
+
+    def watched() -> int:
+        return sum(map(connection._watches_call, asyncio.all_tasks()))
+
+    async def story() -> None:
+        async with serving(echo) as server, streaming(server.address) as other:
+            assert echoed(await other.ask(ask(1), timeout_ms=40_000)) == 1
+            for number in range(20):
+                async with streaming(server.address) as stream:
+                    reply = await stream.ask(ask(number), timeout_ms=40_000)
+                    assert echoed(reply) == number
+                    assert watched() == 2
+                assert watched() == 1, "that of the other stream, which is not waited for"
+
+    run(story())
