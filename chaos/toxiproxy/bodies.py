@@ -5,6 +5,7 @@ value of a body counts, and a number with a point is no integer.
 """
 
 import json
+import math
 import struct
 from collections.abc import Mapping
 from typing import NoReturn, TypeAlias
@@ -114,14 +115,17 @@ def float_field(fields: Mapping[str, Json], name: str, default: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(value, name, "float32")
     try:
-        return _shortest(struct.pack("f", value))
+        packed = struct.pack("f", value)
     except (OverflowError, struct.error):
-        raise _wrong(value, name, "float32") from None
+        packed = struct.pack("f", math.inf)
+    if math.isinf(struct.unpack("f", packed)[0]):
+        raise _wrong(value, name, "float32")
+    return _shortest(packed)
 
 
 def _shortest(packed: bytes) -> float:
     """The number with the fewest digits that is this float32."""
-    (exact,) = struct.unpack("f", packed)
+    exact: float = struct.unpack("f", packed)[0]
     shorter = (float(f"{exact:.{digits}g}") for digits in range(1, 9))
     return next((number for number in shorter if struct.pack("f", number) == packed), exact)
 

@@ -63,12 +63,13 @@ def announce(server: asyncio.Server) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
+    options, failed = parse(arguments), False
     try:
         asyncio.run(
             serve(options.host, options.port, seed=options.seed, with_metrics=options.proxy_metrics)
         )
-    except (OSError, OverflowError) as error:
-        sys.stderr.write(f"cannot listen on {options.host}:{options.port}: {error}\n")
-        return 1
-    return 0
+    except* (OSError, OverflowError) as errors:
+        reason = errors.exceptions[0]
+        sys.stderr.write(f"cannot listen on {options.host}:{options.port}: {reason}\n")
+        failed = True
+    return int(failed)

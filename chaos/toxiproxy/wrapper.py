@@ -193,6 +193,12 @@ class ToxiServer:
         with self._client() as server:
             server.reset()
 
+    def delete_all(self) -> None:
+        """All proxies gone, with their connections."""
+        with self._client() as server:
+            server.destroy_all()
+        self._proxies.clear()
+
     def _proxy(self, name: str) -> toxiproxy.Proxy:
         if name not in self._proxies:
             raise ConfigError(

@@ -1,9 +1,17 @@
 """Plain sockets around a proxy: an upstream that does what it is told, and clients."""
 
 import contextlib
+import http.client
+import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
+
+from chaos.toxiproxy.bodies import Json
+from chaos.toxiproxy.wrapper import ToxiServer
 
 SECONDS = 40.0
 
@@ -17,13 +25,21 @@ def dial(address: str) -> socket.socket:
 
 def read(connection: socket.socket, size: int) -> bytes:
     """So many bytes, or fewer if the end comes first."""
-    pieces = b""
+    pieces = bytearray()
     while len(pieces) < size:
         piece = connection.recv(size - len(pieces))
         if not piece:
             break
         pieces += piece
-    return pieces
+    return bytes(pieces)
+
+
+def is_refused(address: str) -> bool:
+    try:
+        dial(address).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 class Upstream:
@@ -32,7 +48,7 @@ class Upstream:
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._listener.settimeout(SECONDS)
-        self.address = "127.0.0.1:{}".format(self._listener.getsockname()[1])
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
 
     def accept(self) -> socket.socket:
         connection, _ = self._listener.accept()
@@ -41,7 +57,15 @@ class Upstream:
         return connection
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes whoever accepts
         self._listener.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
 
 class Echo(Upstream):
@@ -49,25 +73,37 @@ class Echo(Upstream):
 
     def __init__(self) -> None:
         super().__init__()
-        self._threads: list[threading.Thread] = []
-        self._accepting = self._start(self._accept)
+        _start(self._accept_all)
 
-    def _start(self, work: "threading.Thread | object", *arguments: socket.socket) -> threading.Thread:
-        thread = threading.Thread(target=work, args=arguments, daemon=True)
-        thread.start()
-        self._threads.append(thread)
-        return thread
-
-    def _accept(self) -> None:
+    def _accept_all(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                self._start(self._echo, self.accept())
+                connection = self.accept()
+                _start(partial(_echo, connection))
 
-    @staticmethod
-    def _echo(connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError):
-            while piece := connection.recv(1 << 16):
-                connection.sendall(piece)
+
+def _start(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _echo(connection: socket.socket) -> None:
+    with connection, contextlib.suppress(OSError):
+        while piece := connection.recv(1 << 16):
+            connection.sendall(piece)
+
+
+@contextlib.contextmanager
+def sending(connection: socket.socket, data: bytes) -> Iterator[None]:
+    """In a thread, so that the test can read; a connection that breaks is the test's business."""
+
+    def send() -> None:
+        with contextlib.suppress(OSError):
+            connection.sendall(data)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    yield
+    thread.join(SECONDS)
 
 
 @contextlib.contextmanager
@@ -75,3 +111,30 @@ def pair(listen: str, upstream: Upstream) -> Iterator[tuple[socket.socket, socke
     """A client through a proxy, and its connection at the upstream."""
     with dial(listen) as client, upstream.accept() as server:
         yield client, server
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+    @property
+    def json(self) -> dict[str, Json]:
+        found: dict[str, Json] = json.loads(self.text)
+        return found
+
+
+def call(
+    server: ToxiServer, method: str, path: str, body: "Json | bytes" = b"", **headers: str
+) -> Answer:
+    """One call of the HTTP API, with nothing between."""
+    connection = http.client.HTTPConnection(server.address, timeout=SECONDS)
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        connection.request(method, path, body=data or None, headers=named)
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.read().decode(), dict(answer.getheaders()))
+    finally:
+        connection.close()
