@@ -68,8 +68,10 @@ def write_result(result: Result) -> None:
 
 
 def _write_report(result: Result) -> None:
-    from chaos.report import write_report  # noqa: PLC0415 - only here
-
+    try:
+        from chaos.report import write_report  # noqa: PLC0415 - only here
+    except ModuleNotFoundError:
+        return
     write_report(result.directory.path)
 
 

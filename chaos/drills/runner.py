@@ -34,6 +34,7 @@ class RunOptions:
     only_safety: bool = False
     """Judge safety and convergence, and no time: for machines that do other things, too."""
     warm_seconds: float = WARM_SECONDS
+    duration: float | None = None
     say: Say = field(default=_quiet)
 
 
@@ -50,6 +51,7 @@ def run_drill(drill: Drill, options: RunOptions) -> Result:
         config=drill.config,
         topic_config=drill.topic_config,
         warm_seconds=options.warm_seconds,
+        duration=options.duration,
     )
     with _guarded(directory), open_proxies(options.backend, options.seed) as (proxies, pid):
         if pid is not None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from chaos.checkers import judge
-from chaos.history import read_history
+from chaos.checkers import Finding, judge, judge_files
+from chaos.history import History, read_history
 from chaos.live.run_directory import RunDirectory
+from kraftlog.local.layout import BROKER, CONTROLLER, load
 
 COUNTS = ("acked", "read", "lost", "duplicated", "reordered", "unknown")
 
@@ -18,13 +20,22 @@ class Safety:
 
 def judge_safety(directory: RunDirectory, failures: Iterable[str] = ()) -> Safety:
     """What the history and the files say, and what the drill itself found wrong."""
-    judgement = judge(read_history(directory.history))
-    anomalies = [str(each) for each in judgement.findings]
-    return Safety(
-        (*failures, *anomalies, *_of_files(directory)),
-        {name: judgement.counts.get(name, 0) for name in COUNTS},
-    )
+    history = read_history(directory.history)
+    judgement = judge(history).with_findings(_of_files(directory, history))
+    found = [*failures, *(str(each) for each in judgement.findings)]
+    if not judgement.counts.get("acked"):
+        found.append("nothing was acknowledged, so nothing was tested")
+    return Safety(tuple(found), {name: judgement.counts.get(name, 0) for name in COUNTS})
 
 
-def _of_files(directory: RunDirectory) -> list[str]:
-    return []
+def _of_files(directory: RunDirectory, history: History) -> list[Finding]:
+    """The nodes of the cluster as they lie there, stopped."""
+    layout = load(str(directory.cluster))
+    if layout is None:
+        return []
+
+    def paths(role: str) -> dict[str, Path]:
+        found = {each.name: Path(layout.data_path(each)) for each in layout.of_role(role)}
+        return {name: path for name, path in found.items() if path.is_dir()}
+
+    return judge_files(paths(CONTROLLER), paths(BROKER), history=history)

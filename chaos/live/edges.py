@@ -65,6 +65,17 @@ class Edges:
     def names(self) -> frozenset[str]:
         return frozenset(self._names)
 
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Source and target of each."""
+        split = (name.split("__") for name in sorted(self._names))
+        return [(source, target) for source, target in split]
+
+    @property
+    def routes(self) -> dict[str, str]:
+        """Those of clients, which dial everybody."""
+        return dict(self._routes[CLIENT])
+
     def lay(self, layout: Layout) -> None:
         """All edges of a cluster that does not run yet."""
         for member in layout.members:

@@ -1,6 +1,7 @@
 """A cluster on a stage: behind proxies, under load, watched, and with hands to break it."""
 
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,9 +19,10 @@ from chaos.live.timing import Timing
 from chaos.live.watch import Watcher
 from kraftlog.admin_types import NewTopic
 from kraftlog.errors import KraftError, TimeoutError_
-from kraftlog.local import LocalCluster
+from kraftlog.local import LocalCluster, NodeFailed
 from kraftlog.local.layout import BROKER, CONTROLLER, Layout
 from kraftlog.local.probe import BROKER_SERVICE, CONTROLLER_SERVICE, Probe
+from kraftlog.local.process import PYTHON, environment
 from kraftlog.resolver import RESOLVE_VARIABLE
 
 TOPIC = "orders"
@@ -43,6 +45,8 @@ class StageOptions:
     config: Mapping[str, str] = field(default_factory=dict)
     topic_config: Mapping[str, str] = field(default_factory=dict)
     warm_seconds: float = WARM_SECONDS
+    duration: float | None = None
+    """For drills that may take any time."""
 
 
 class Stage:
@@ -294,6 +298,38 @@ class Stage:
         """A node that has ended by itself, as it should."""
         self._down.add(name)
         self.cluster.kill(name)
+
+    def add_broker(self) -> str:
+        """One more, behind proxies of its own like all."""
+        self.fault("scale out", "broker")
+        name = f"b{len(self.cluster.brokers) + 1}"
+        self.layout.write_resolve(name, self.edges.routes)
+        if self.cluster.add_broker() != name:
+            raise TimeoutError_(f"the new broker is not {name}")
+        # It needs longer for its first dial than this takes.
+        self.edges.add(self.layout, self.layout.find(name))
+        self.watcher.add_broker(name, self.cluster.address(name))
+        return name
+
+    def format_controller(self, name: str) -> None:
+        """Make an empty directory that of an observer of this cluster."""
+        arguments = ["quorum", "format", "--directory", self.cluster.data_path(name)]
+        arguments += ["--node-id", str(self.cluster.node_id(name))]
+        arguments += ["--cluster-id", self.cluster.cluster_id]
+        done = subprocess.run(  # noqa: S603 - our own program
+            [*PYTHON, *arguments], env=environment({}), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise NodeFailed(f"{name} cannot be formatted: {done.stderr.strip()}")
+
+    def expect_refusal(self, name: str, words: str) -> None:
+        """A node that was started refuses to run, and says why."""
+        self.wait(lambda: not self.cluster.is_running(name), f"{name} refuses to run")
+        self.note_ended(name)
+        said = self.cluster.logs(name).splitlines()[-10:]
+        reason = next((line for line in said if words in line), "")
+        self.expect(f"{name} refuses, and names {words}", holds=bool(reason))
+        self.say(reason)
 
     # -- edges
 

@@ -76,6 +76,11 @@ class Watcher:
         thread = threading.Thread(target=work, args=(name, address), daemon=True)
         self._threads.append(thread)
 
+    def add_broker(self, name: str, address: str) -> None:
+        """One that came later."""
+        self._add(name, address, self._watch_broker)
+        self._threads[-1].start()
+
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
@@ -114,6 +119,10 @@ class Watcher:
         with self._lock:
             now = self.view.partitions.get((topic, partition))
             return -1 if now is None else now.leader
+
+    def partitions(self, topic: str) -> dict[tuple[str, int], PartitionView]:
+        with self._lock:
+            return {key: now for key, now in self.view.partitions.items() if key[0] == topic}
 
     def led_after(self, name: str, epoch: int, moment: float) -> bool:
         """Whether a node still said after a moment that it leads this epoch."""

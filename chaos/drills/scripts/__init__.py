@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-_MODULES = ("calm", "controllers", "brokers")
+_MODULES = ("calm", "controllers", "brokers", "mixed", "strangers", "disks")
 
 
 def load() -> None:
