@@ -93,8 +93,14 @@ soak: setup ## the long tests, with many more examples
 	@HYPOTHESIS_PROFILE=deep; export HYPOTHESIS_PROFILE; $(PYTEST) -m soak
 
 .PHONY: chaos
-chaos: ## break a real cluster and judge what its clients saw
-	$(call missing,there are no drills yet: chaos/ is not written.)
+chaos: setup ## break a real cluster in about twelve ways and judge what its clients saw
+	@$(BIN)/python -m kraftctl drill run --suite chaos --seed $(or $(SEED),1) \
+	--repeat $(or $(REPEAT),1) $(if $(OUT),--out $(OUT))
+
+.PHONY: chaos-all
+chaos-all: setup ## all drills (SEED=1 REPEAT=1 OUT=directory)
+	@$(BIN)/python -m kraftctl drill run --suite all --seed $(or $(SEED),1) \
+	--repeat $(or $(REPEAT),1) $(if $(OUT),--out $(OUT))
 
 # Built elsewhere and moved, so that a build that fails leaves no half of a program.
 TOXIPROXY = github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0

@@ -79,8 +79,13 @@ def scale_out(stage: Stage) -> None:
     with stage.cluster.admin() as admin:
         admin.reassign(targets).raise_for_errors()
         stage.wait(lambda: not admin.list_reassignments(), "all partitions have moved")
-    isr = [len(each.isr) for each in stage.watcher.partitions(TOPIC).values()]
-    stage.expect("every partition has three replicas in sync", holds=isr == [3] * len(isr))
+    # What the controller has committed the brokers show a moment later.
+    stage.wait(
+        lambda: all(len(each.isr) == 3 for each in stage.watcher.partitions(TOPIC).values()),
+        "every partition has three replicas in sync",
+    )
+    leaders = {each.leader for each in stage.watcher.partitions(TOPIC).values()}
+    stage.say(f"{name} joined; brokers {sorted(leaders)} lead")
     stage.measure("failed", float(stage.load.errors.total()))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from chaos.live.sockets import ProxyBypassed, bypasses, check_no_bypass, connections, socket_inodes
 
-TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt  uid inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1
    1: 0100007F:C001 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 12 1
    2: 0100007F:C002 0100007F:1F91 06 00000000:00000000 00:00000000 00000000     0        0 13 1

@@ -1,0 +1,40 @@
+from pathlib import Path
+
+from chaos.drills.safety import judge_safety
+from chaos.history import HistoryWriter
+from chaos.live.run_directory import RunDirectory
+
+
+def directory_with(root: Path, *, reads: bool) -> RunDirectory:
+    directory = RunDirectory.create(root, "baseline", 1)
+    with HistoryWriter(directory.history) as history:
+        for value in (1, 2):
+            place = {"topic": "orders", "partition": 0}
+            sent = history.invoke("producer-0", "send", {**place, "value": value})
+            history.ok(sent, {"offset": value - 1})
+        records = [(0, 1), (1, 2)] if reads else [(1, 2)]
+        read = history.invoke("final", "poll", place)
+        history.ok(read, {**place, "records": records})
+    return directory
+
+
+def test_a_history_that_is_right(tmp_path: Path) -> None:
+    found = judge_safety(directory_with(tmp_path, reads=True))
+    assert found.anomalies == ()
+    assert (found.counts["acked"], found.counts["read"], found.counts["lost"]) == (2, 2, 0)
+
+
+def test_a_lost_record_is_found(tmp_path: Path) -> None:
+    found = judge_safety(directory_with(tmp_path, reads=False))
+    assert found.counts["lost"] == 1
+    assert "orders-0" in found.anomalies[0]
+
+
+def test_what_the_drill_found_counts_and_nothing_tested_is_no_pass(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, "baseline", 1)
+    HistoryWriter(directory.history).close()
+    found = judge_safety(directory, ["b1 leads nothing"])
+    assert found.anomalies == (
+        "b1 leads nothing",
+        "nothing was acknowledged, so nothing was tested",
+    )

@@ -1,0 +1,82 @@
+"""Drills on a real cluster. `make test` runs the three shortest, and judges safety and that the
+cluster converges: a machine that runs tests beside has no time to be judged by. `pytest -m drill`
+runs all; `make chaos` judges times, too.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaos.drills.catalog import all_drills, find_drill
+from chaos.drills.runner import RunOptions, run_drill
+from chaos.history import HistoryDamaged, read_history
+from chaos.live import leftovers
+from chaos.live.run_directory import HISTORY
+from tests.waiting import wait_until
+
+SHORTEST = ("kill-controller-leader", "stop-controller-leader", "stop-partition-leader")
+OTHERS = [each.name for each in all_drills() if each.name not in SHORTEST]
+
+
+def judge(name: str, out: Path) -> None:
+    drill = find_drill(name)
+    if reason := drill.needs():
+        pytest.skip(reason)
+    result = run_drill(drill, RunOptions(out=out, only_safety=True, warm_seconds=0.5))
+    assert result.passed, result.words
+    assert result.counts["acked"] > 0
+    assert not leftovers.find(str(result.directory.path))
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.xdist_group("drills")
+@pytest.mark.parametrize("name", SHORTEST)
+def test_nothing_acknowledged_is_lost_and_the_cluster_converges(
+    name: str, tmp_path: Path
+) -> None:  # R48
+    judge(name, tmp_path)
+
+
+@pytest.mark.drill
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_other_drill_is_safe(name: str, tmp_path: Path) -> None:
+    judge(name, tmp_path)
+
+
+def has_fault(out: Path) -> bool:
+    for path in out.glob(f"*/{HISTORY}"):
+        try:
+            return any(read_history(path).events_of("fault"))
+        except HistoryDamaged:
+            return False
+    return False
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.xdist_group("drills")
+def test_a_harness_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    """In the middle of a drill that has paused a node, which can end nothing by itself."""
+    command = [sys.executable, "-m", "kraftctl", "drill", "run", "pause-broker"]
+    arguments = ["--out", str(tmp_path), "--profile", "kafka", "--backend", "embedded"]
+    with open(os.devnull, "wb") as nowhere:
+        harness = subprocess.Popen(
+            [*command, *arguments], stdout=nowhere, stderr=nowhere, start_new_session=True
+        )
+        try:
+            wait_until(lambda: has_fault(tmp_path), "a broker is paused", 100)
+            (directory,) = (path.parent for path in tmp_path.glob(f"*/{HISTORY}"))
+            assert len(leftovers.find(str(directory)).processes) >= 7  # six nodes, the proxies
+        finally:
+            os.killpg(harness.pid, signal.SIGKILL)
+            harness.wait()
+    wait_until(lambda: not leftovers.find(str(directory)), "everything of the run is gone")
