@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kraftlog.errors import (
     ConfigError,
+    ErrorCode,
     KraftError,
     NetworkError,
     RequestTimedOut,
@@ -258,4 +259,4 @@ def _code(error: KraftError) -> int:
         case UnknownTopicOrPartition():
             return NOT_FOUND
         case _:
-            return FAILED
+            return UNREACHABLE if error.code == ErrorCode.BROKER_NOT_AVAILABLE else FAILED
