@@ -1,0 +1,135 @@
+"""Three nodes of the peer as processes: p1, p2, p3."""
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Self
+
+from chaos.peers.client import PeerClient, PeerStatus
+from kraftlog.errors import ConfigError, TimeoutError_
+from kraftlog.local.layout import HOST, free_port
+from kraftlog.local.process import NodeProcess
+from kraftlog.resolver import RESOLVE_VARIABLE
+
+MODULE = "chaos.peers.pysyncobj_node"
+READY_SECONDS = 60.0
+_POLL_SECONDS = 0.02
+
+
+class PeerCluster:
+    """`resolve` names for each node the file with its map of addresses, where a drill has edges."""
+
+    def __init__(
+        self, directory: str, *, nodes: int = 3, resolve: Mapping[str, str] | None = None
+    ) -> None:
+        self.directory = directory
+        self._resolve = dict(resolve or {})
+        ports: set[int] = set()
+        while len(ports) < nodes:
+            ports.add(free_port(ports))
+        self.addresses = {
+            f"p{number}": f"{HOST}:{port}" for number, port in enumerate(sorted(ports), start=1)
+        }
+        self._processes = {name: self._process(name) for name in self.addresses}
+
+    def _process(self, name: str) -> NodeProcess:
+        own = self.addresses[name]
+        others = [address for address in self.addresses.values() if address != own]
+        data = os.path.join(self.directory, name)
+        os.makedirs(data, exist_ok=True)
+        arguments = ["--own", own, "--peers", ",".join(others), "--directory", data]
+        variables = {RESOLVE_VARIABLE: self._resolve[name]} if name in self._resolve else {}
+        return NodeProcess(name, MODULE, arguments, f"{data}.log", variables)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.addresses)
+
+    def start(self) -> None:
+        """All of them; returns when one leads."""
+        for process in self._processes.values():
+            process.start()
+        self.await_leader()
+
+    def _find(self, name: str) -> NodeProcess:
+        if name not in self._processes:
+            raise ConfigError(f"there is no node {name!r}", hint=f"there are {self.names}")
+        return self._processes[name]
+
+    def pid(self, name: str) -> int:
+        return self._find(name).pid
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        self._find(name).kill()
+
+    def pause(self, name: str) -> None:
+        self._find(name).pause()
+
+    def resume(self, name: str) -> None:
+        self._find(name).resume()
+
+    def restart(self, name: str) -> None:
+        """On its old journal."""
+        self._find(name).start()
+
+    def logs(self, name: str) -> str:
+        return self._find(name).log()
+
+    def statuses(self) -> dict[str, PeerStatus]:
+        """Of the nodes that answer."""
+        found = {}
+        for name, address in self.addresses.items():
+            if self._processes[name].is_running and not self._processes[name].is_paused:
+                with PeerClient([address]) as client:
+                    status = client.status()
+                if status is not None:
+                    found[name] = status
+        return found
+
+    def leader(self) -> str | None:
+        """Whom a node calls leader that calls itself so; of the highest term."""
+        leading = [
+            (status.term, name)
+            for name, status in self.statuses().items()
+            if status.leader == self.addresses[name]
+        ]
+        return max(leading)[1] if leading else None
+
+    def await_leader(self, seconds: float = READY_SECONDS) -> str:
+        deadline = time.monotonic() + seconds
+        while (leader := self.leader()) is None:
+            self._check_alive()
+            if time.monotonic() > deadline:
+                raise TimeoutError_(f"no peer leads after {seconds:g} s", hint=self.directory)
+            time.sleep(_POLL_SECONDS)
+        return leader
+
+    def _check_alive(self) -> None:
+        """One that ended by itself never comes back: its log says why."""
+        for process in self._processes.values():
+            if (process.exit_code or 0) > 0:
+                raise process.failure(f"ended with {process.exit_code}")
+
+    def await_agreement(self, seconds: float = READY_SECONDS) -> str:
+        """All nodes hold the same metadata; its digest."""
+        deadline = time.monotonic() + seconds
+        while True:
+            statuses = self.statuses()
+            digests = {status.digest for status in statuses.values()}
+            if len(statuses) == len(self.addresses) and len(digests) == 1:
+                return digests.pop()
+            self._check_alive()
+            if time.monotonic() > deadline:
+                raise TimeoutError_(f"the peers do not agree: {statuses}", hint=self.directory)
+            time.sleep(_POLL_SECONDS)
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
