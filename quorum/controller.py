@@ -25,6 +25,7 @@ from kraftlog.errors import (
     KraftError,
     NotController,
     RequestTimedOut,
+    StorageError,
     ThrottledError,
     TimeoutError_,
 )
@@ -306,6 +307,8 @@ class Controller:
         try:
             step = operation.decide(self.pending, agenda)
             end_offset = self._write(operation, step, epoch)
+        except StorageError:
+            raise  # the disk, or a record that does not fit: whoever goes on now goes on wrongly
         except KraftError as error:
             self._answer(operation, error)
             return

@@ -21,6 +21,8 @@ OPERATIONS_MAX = 30
 """Within so many operations or effects a planned death comes."""
 CUT_MS = (200.0, 4_000.0)
 CLOG_MS = (100.0, 2_000.0)
+RIVALS_MS = (700.0, 2_000.0)
+RIVALS_APART_MS = 500.0
 PAUSE_MS = (50.0, 2_500.0)
 GRACE_MS = (5.0, 200.0)
 WALL_JUMP_MS = 3_600_000
@@ -49,6 +51,7 @@ class Faults:
         self._acts: dict[str, Fault] = {
             "cuts": self._cut,
             "clogs": self._clog,
+            "rivals": self._make_rivals,
             "crashes": self._crash,
             "power_cuts": self._power_cut,
             "blackouts": self._blackout,
@@ -127,6 +130,27 @@ class Faults:
             network.mend(block)
 
         self._cluster.schedule.later(dice.uniform(*(CLOG_MS if keeps else CUT_MS)), mend)
+
+    def _make_rivals(self, dice: Random) -> None:
+        """The leader dies while two others hear nobody and do not hear each other. What they ask
+        for meanwhile arrives at once, so the rest has to choose between two candidates.
+        """
+        leader = self._cluster.leader
+        others = [node.node_id for node in self._cluster.alive if node is not leader]
+        if leader is None or len(others) < 2:
+            return
+        one, other = dice.sample(others, 2)
+        rest = [node.node_id for node in self._cluster.nodes if node.node_id not in (one, other)]
+        network, later = self._cluster.network, self._cluster.schedule.later
+        self._cluster.trace.add(f"{leader.name} dies, n{one} and n{other} are rivals")
+        apart = network.block([(one, other), (other, one)])
+        waiting = network.block(
+            [(rival, each) for rival in (one, other) for each in rest], keeps=True
+        )
+        leader.die()
+        wait_ms = dice.uniform(*RIVALS_MS)
+        later(wait_ms, lambda: network.mend(waiting))
+        later(wait_ms + RIVALS_APART_MS, lambda: network.mend(apart))
 
     # -- processes and machines
 

@@ -4,6 +4,7 @@ Every committed batch is replayed here, by the same fold as everywhere, and judg
 (`metadata_rules`). The state of a node at an offset is compared with the image at that offset (M5).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from chaos.sim.ledger import Entry, Ledger
@@ -41,6 +42,8 @@ class MetadataLedger(Ledger):
         """After all that is committed."""
         self.done: dict[tuple[bytes, int], Done] = {}
         self._rules = rules
+        self.on_commit: Callable[[Image, Image], None] = lambda _before, _after: None
+        """Hears of every batch: the images before and after it."""
         self._sightings = sightings
 
     def empty_state(self) -> object:
@@ -62,4 +65,5 @@ class MetadataLedger(Ledger):
                 invariant(name not in self.done, "M3 done twice", request=name, offset=offset)
                 self.done[name] = Done(offset, record.result, len(records), before, after)
         self._rules.check(before, after)
+        self.on_commit(before, after)
         return bare(after)

@@ -38,11 +38,19 @@ def draw_wish(image: Image, brokers: list[int], dice: Random) -> Wish:
     return dice.choice(draws)(image, topic, brokers, dice)
 
 
+def draw_move(image: Image, topic: str, brokers: list[int], dice: Random) -> Wish:
+    """Something about the replicas of a topic that leaves it three of them."""
+    if dice.random() < 0.5:
+        return _elect(image, topic, brokers, dice, clean=True)
+    target = dice.sample(brokers, min(3, len(brokers)))
+    return _reassign(image, topic, brokers, dice, target)
+
+
 # -- topics
 
 
-def create_topic(name: str, brokers: list[int], dice: Random) -> Wish:
-    factor = dice.randint(1, min(3, len(brokers)))
+def create_topic(name: str, brokers: list[int], dice: Random, factor: int | None = None) -> Wish:
+    factor = factor or dice.randint(1, min(3, len(brokers)))
     topic = controller_pb2.NewTopic(
         name=name, partitions=dice.randint(1, PARTITIONS_MAX), replication_factor=factor
     )
@@ -131,14 +139,16 @@ def _configure(_image: Image, name: str, _brokers: list[int], dice: Random) -> W
 # -- partitions and brokers
 
 
-def _reassign(image: Image, name: str, brokers: list[int], dice: Random) -> Wish:
+def _reassign(
+    image: Image, name: str, brokers: list[int], dice: Random, given: list[int] | None = None
+) -> Wish:
     topic = image.topic(name)
     partition = dice.randrange(len(topic.partitions) if topic else 1)
     asked = controller_pb2.Reassignment(
         partition=controller_pb2.TopicPartition(topic=name, partition=partition)
     )
     if dice.random() < 0.8:
-        target = dice.sample(brokers, dice.randint(1, len(brokers)))
+        target = given or dice.sample(brokers, dice.randint(1, len(brokers)))
         asked.target.broker_ids.extend(target)
     request = Request(reassign=controller_pb2.ReassignRequest(partitions=[asked]))
 
@@ -150,11 +160,13 @@ def _reassign(image: Image, name: str, brokers: list[int], dice: Random) -> Wish
     return Wish(request, check)
 
 
-def _elect(_image: Image, name: str, _brokers: list[int], dice: Random) -> Wish:
+def _elect(
+    _image: Image, name: str, _brokers: list[int], dice: Random, *, clean: bool = False
+) -> Wish:
     asked = controller_pb2.ElectLeadersRequest(
-        type=dice.choice(
-            (controller_pb2.ELECTION_TYPE_PREFERRED, controller_pb2.ELECTION_TYPE_UNCLEAN)
-        ),
+        type=controller_pb2.ELECTION_TYPE_PREFERRED
+        if clean or dice.random() < 0.5
+        else controller_pb2.ELECTION_TYPE_UNCLEAN,
         partitions=[controller_pb2.TopicPartition(topic=name, partition=0)],
     )
     return Wish(Request(elect_leaders=asked), _no_check)

@@ -234,6 +234,19 @@ class SimNode:
         else:
             run()
 
+    def beside(self, work: Callable[[], None]) -> None:
+        """The same, for what does not concern the driver."""
+        life = self.life
+
+        def run() -> None:
+            if self.driver is not None and self.life == life:
+                self._survives(work)
+
+        if self.paused:
+            self._waiting.append(run)
+        else:
+            run()
+
     def _step(self, driver: Driver, work: Work) -> None:
         work(driver)
         for _ in range(TICKS_MAX):

@@ -15,6 +15,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     # How often, per second.
     "cuts": (0.1, 1.0),
     "clogs": (0.1, 0.6),
+    "rivals": (0.02, 0.2),
     "crashes": (0.05, 0.8),
     "power_cuts": (0.05, 0.8),
     "blackouts": (0.02, 0.1),
@@ -38,6 +39,9 @@ BROKER_RANGES: Mapping[str, tuple[float, float]] = {
     "broker_wipes": (0.02, 0.2),
     "broker_power_cuts": (0.05, 0.3),
 }
+
+_ON_ANY_DISK = ("power_cuts", "blackouts", "wipes", "damage", "disk_errors")
+"""They ask nobody whether a broker's records are elsewhere as well, as those of brokers do."""
 
 ALL_FAULTS = (*RANGES, *BROKER_RANGES)
 
@@ -90,6 +94,8 @@ class Options:
         """
         dice = Random(f"{seed} {kind}")
         faults = {name: each for name, each in self.faults.items() if dice.random() < 0.5}
+        if kind == "partitions":
+            faults = {name: each for name, each in faults.items() if name not in _ON_ANY_DISK}
         for name, limits in BROKER_RANGES.items():
             strength = round(dice.uniform(*limits), 4)
             if dice.random() < 0.5:

@@ -66,6 +66,11 @@ RARE_STATES = (
     "eligible leader replica",
     "unclean election",
     "reassignment finished",
+    "replica began to lead",
+    "replica joined the ISR",
+    "replica cut where it diverged",
+    "record acknowledged by all",
+    "records consumed",
 )
 
 

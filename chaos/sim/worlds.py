@@ -2,6 +2,7 @@
 
 from chaos.sim.metadata_world import MetadataWorld
 from chaos.sim.options import Options
+from chaos.sim.partitions_world import PartitionsWorld
 from chaos.sim.world import World
 
 
@@ -9,5 +10,7 @@ def make_world(seed: int, options: Options, *, live_trace: bool = False) -> Worl
     match options.kind:
         case "quorum":
             return World(seed, options, live_trace=live_trace)
-        case _:
+        case "metadata":
             return MetadataWorld(seed, options, live_trace=live_trace)
+        case "partitions":
+            return PartitionsWorld(seed, options, live_trace=live_trace)
