@@ -365,12 +365,15 @@ class Log:
         with self._flush_lock, self._lock, self._cutting():
             if self._segments:
                 self._shorten((), min(offset, self._segments[0].base_offset))
+                # Before the new segment can be found: an empty log that starts elsewhere and
+                # remembers an epoch of before would contradict whatever took its place.
+                self.epochs.clear()
+                self.epochs.flush(durable=True)
             self.start_offset = self.end_offset = self.high_watermark = offset
             self._add_segment()
             self.files.sync_dir(self.directory)
             self._unsynced.names = False
             self._recovery_point.lower(offset)
-            self.epochs.clear()
             self._after_shortening()
 
     @contextlib.contextmanager

@@ -22,7 +22,7 @@ from kraftlog.record_batch import patch_offsets, read_batches
 from kraftlog.types import EpochEnd, TimestampType, Uuid
 from storage.files import OsFiles
 from storage.log_config import LogConfig
-from storage.model_disk import ModelDisk
+from storage.model_disk import ModelDisk, PowerCut
 from storage.recovery import OpenOptions, open_log
 from tests.storage.logs import (
     TIME_MS,
@@ -344,6 +344,29 @@ def test_restart_at_leaves_an_empty_log_with_that_start(disk: ModelDisk) -> None
     log.close()
     again = opened(disk, "/data/t-0", clean=True)
     assert (again.start_offset, again.end_offset) == (100, 101)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_log_that_restarted_elsewhere_knows_no_epoch_of_before(
+    disk: ModelDisk, seed: int
+) -> None:
+    """A replica whose log is empty and claims an old epoch contradicts the snapshot before it."""
+    log = opened(disk, "/data/t-0", small_segments())
+    fill(log, 10, leader_epoch=1)
+    log.flush()
+    for crash_after in range(100):
+        trial = disk.fork().kill_process()
+        restarted = opened(trial, "/data/t-0", small_segments())
+        trial.crash_after = trial.op_count + crash_after
+        try:
+            restarted.restart_at(100)
+        except PowerCut:
+            found = opened(trial.restart(seed=seed * 100 + crash_after), "/data/t-0")
+            assert found.end_offset < 100 or not found.epochs.entries()
+            continue
+        assert not restarted.epochs.entries()
+        return
+    pytest.fail("the work never came to its end")
 
 
 # -- dropping from the start
