@@ -207,6 +207,27 @@ class Accumulator:
             self._wake()
         return batch
 
+    def append_encoded(
+        self, topic: str, partition: int, encoded: bytes | bytearray, timestamps: list[int]
+    ) -> Delivery:
+        """Put a whole batch, encoded without a producer, behind the others of its partition."""
+        with self._lock:
+            known = self._topics.get(topic)
+            if known is None or not known.partitions:
+                raise TopicWanted
+            check_partition(topic, partition, known.partitions)
+            self._check_room(len(encoded) - HEADER_BYTES)
+            queue = known.queues[partition]
+            batch = self._begin(queue)
+            queue.filling = None
+            queue.closed.append(batch)
+            batch.encoded = encoded
+            batch.count = len(timestamps)
+            batch.delivery.timestamps = timestamps
+            batch.size = len(encoded)
+            self._buffered += batch.size
+            return batch.delivery
+
     # -- many at once
 
     def group(self, topic: str, columns: Columns) -> list[Group]:
@@ -348,7 +369,8 @@ class Accumulator:
                 batch, queue.filling = queue.filling, None
             else:
                 return None
-            batch.count = len(batch.values)
+            if batch.encoded is None:
+                batch.count = len(batch.values)
             return batch
 
     def release(self, batch: Batch) -> None:

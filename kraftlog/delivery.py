@@ -61,6 +61,11 @@ class Delivery:
     def failed_records(self) -> int:
         return sum(part.end - part.first for part in self._parts if part.error is not None)
 
+    @property
+    def error(self) -> KraftError | None:
+        """Why some of its records are not in the log, once all is done."""
+        return next((part.error for part in self._parts if part.error is not None), None)
+
     def keep(self, base_offset: int, append_time: int = NO_TIMESTAMP) -> None:
         """All records are in the log."""
         self.settle(0, len(self.timestamps), base_offset=base_offset, append_time=append_time)

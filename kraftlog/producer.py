@@ -19,7 +19,7 @@ from kraftlog._producer_core import (
     no_room,
 )
 from kraftlog.accumulator import Accumulator, BufferFull, TopicWanted
-from kraftlog.delivery import Deliveries, DeliveryFuture, FlushResult, OnDelivery
+from kraftlog.delivery import Deliveries, Delivery, DeliveryFuture, FlushResult, OnDelivery
 from kraftlog.durations import Duration, limit_seconds, to_seconds
 from kraftlog.errors import InvalidRequest
 from kraftlog.partition_choice import PartitionerChoice
@@ -120,6 +120,17 @@ class Producer(Generic[K, V]):
         engine.persist(topic, lambda: accumulator.extend(topic, groups))
         return Deliveries(len(columns.values), [(group.inputs, group.runs) for group in groups])
 
+    def send_batch(
+        self, topic: str, partition: int, encoded: bytes | bytearray, timestamps: list[int]
+    ) -> Delivery:
+        """Send a record batch that is encoded already (`kraftlog.arrow.encode_arrow_batch`): its
+        records never become objects. One timestamp per record, as in the batch.
+        """
+        accumulator = self._accumulator
+        return self._engine.persist(
+            topic, lambda: accumulator.append_encoded(topic, partition, encoded, timestamps)
+        )
+
     def flush(self, timeout: Duration | None = None) -> FlushResult:
         """Send all that waits and wait for the answers, without a timeout for as long as it takes
         (delivery_timeout bounds it).
@@ -129,6 +140,11 @@ class Producer(Generic[K, V]):
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
         check_topic(topic)
         return self._engine.partitions_for(topic)
+
+    @property
+    def is_usable(self) -> bool:
+        """False once it is closed, or an error of its own has ended it."""
+        return self._engine.is_usable
 
     transaction = not_yet("transaction", "transactions", "send without one for now")
 
@@ -177,6 +193,13 @@ class _Engine:
                 self._thread = LoopThread(name, lambda: self.stop(EXIT_FLUSH_SECONDS))
                 self._core = self._thread.run(ProducerCore.open(self.options, self.accumulator))
             return self._thread, self._core
+
+    @property
+    def is_usable(self) -> bool:
+        core, thread = self._core, self._thread
+        if core is None or thread is None:
+            return self.is_open
+        return self.is_open and thread.is_alive and core.sender.failure is None
 
     def persist(self, topic: str, offer: Callable[[], T]) -> T:
         """Offer until it is taken, waiting for metadata or room as long as max_block allows."""

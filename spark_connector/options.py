@@ -119,8 +119,13 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
+    """Picklable, as SourceOptions."""
+
     topic: str | None
     include_headers: bool
+    bootstrap: str
+    config: tuple[tuple[str, object], ...]
+    """The producer's, checked."""
     client: ProducerOptions
 
 
@@ -358,6 +363,8 @@ def sink_options(raw: Mapping[str, str]) -> SinkOptions:
     return SinkOptions(
         topic=given.text("topic"),
         include_headers=given.flag("includeHeaders", default=True),
+        bootstrap=str(servers),
+        config=tuple(sorted(config.items())),
         client=client,
     )
 

@@ -44,7 +44,7 @@ class Planner:
                 )
         return list(topics.assigned)
 
-    def existing(self, known: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def existing(self) -> list[TopicPartition]:
         """As partitions, for a stream that runs: topics that have gone are left out."""
         topics = self._options.topics
         if topics.pattern is not None:
@@ -53,7 +53,6 @@ class Planner:
         sizes = self._ask(lambda: self.cluster.existing(sorted({*names})))
         if not topics.assigned:
             return _all_of(sizes)
-        del known
         return [p for p in topics.assigned if p.partition < sizes.get(p.topic, 0)]
 
     def starts(self, partitions: Iterable[TopicPartition]) -> Offsets:

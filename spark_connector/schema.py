@@ -83,6 +83,32 @@ def _same(wanted: DataType, known: DataType) -> bool:
     return wanted.simpleString() == known.simpleString()
 
 
+def check_rows(schema: StructType, *, has_topic: bool) -> None:
+    """That the rows of a sink have what a record needs, in types that it can have."""
+    kinds = {field.name: field.dataType for field in schema.fields}
+    if "value" not in kinds:
+        raise ConfigError(
+            f"no column value among {', '.join(kinds) or 'none'}",
+            hint="select what to write as value, a string or binary: to_json(struct(...)), say",
+        )
+    if "topic" not in kinds and not has_topic:
+        raise ConfigError("no topic", hint="name it with the option topic, or add a column topic")
+    text = ("string", "binary")
+    allowed = {
+        "key": text,
+        "value": text,
+        "topic": ("string",),
+        "partition": ("int",),
+        HEADERS: (COLUMNS[HEADERS].simpleString(),),
+    }
+    for name, types in allowed.items():
+        if name in kinds and kinds[name].simpleString() not in types:
+            raise ConfigError(
+                f"column {name} is {kinds[name].simpleString()}",
+                hint=f"cast it to {' or '.join(types)}",
+            )
+
+
 def project(
     records: "pa.RecordBatch", columns: tuple[str, ...], place: TopicPartition, kind: RecordTime
 ) -> "pa.RecordBatch":
