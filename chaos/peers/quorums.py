@@ -1,0 +1,129 @@
+"""Two quorums that hold the same metadata, as one drill sees them."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from chaos.history import Outcome
+from chaos.peers.client import PeerAnswer, PeerClient
+from chaos.peers.cluster import PeerCluster
+from kraftlog import Admin, NewTopic
+from kraftlog.errors import ConfigError, KraftError
+from kraftlog.local.cluster import LocalCluster
+
+KRAFTLOG = "kraftlog"
+PYSYNCOBJ = "pysyncobj"
+ENGINES = (KRAFTLOG, PYSYNCOBJ)
+
+
+class MetadataClient(Protocol):
+    """For one thread."""
+
+    def create_topic(self, name: str, *, seconds: float) -> PeerAnswer: ...
+    def delete_topic(self, name: str, *, seconds: float) -> PeerAnswer: ...
+    def list_topics(self, *, seconds: float) -> PeerAnswer: ...
+    def close(self) -> None: ...
+
+
+class Quorum(Protocol):
+    def await_leader(self) -> str: ...
+    def await_agreement(self) -> object: ...
+    def kill(self, name: str) -> None: ...
+    def pause(self, name: str) -> None: ...
+    def resume(self, name: str) -> None: ...
+    def restart(self, name: str) -> None: ...
+    def client(self) -> MetadataClient: ...
+    def close(self) -> None: ...
+
+
+class PeerQuorum(PeerCluster):
+    def client(self) -> PeerClient:
+        return PeerClient(list(self.addresses.values()))
+
+
+class AdminClient:
+    """Our own client, its answers in the words of the peer's."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    def create_topic(self, name: str, *, seconds: float) -> PeerAnswer:
+        wanted = NewTopic(name, partitions=1, replication_factor=1)
+        return _outcome(lambda: self._created(wanted, seconds))
+
+    def _created(self, wanted: NewTopic, seconds: float) -> PeerAnswer:
+        self._admin.create_topics(wanted, timeout=seconds).raise_for_errors()
+        return PeerAnswer(Outcome.OK)
+
+    def delete_topic(self, name: str, *, seconds: float) -> PeerAnswer:
+        return _outcome(lambda: self._deleted(name, seconds))
+
+    def _deleted(self, name: str, seconds: float) -> PeerAnswer:
+        self._admin.delete_topics(name, timeout=seconds).raise_for_errors()
+        return PeerAnswer(Outcome.OK)
+
+    def list_topics(self, *, seconds: float) -> PeerAnswer:
+        return _outcome(lambda: self._listed(seconds))
+
+    def _listed(self, seconds: float) -> PeerAnswer:
+        names = self._admin.list_topics(timeout=seconds)
+        return PeerAnswer(Outcome.OK, topics=tuple(names))
+
+    def close(self) -> None:
+        self._admin.close()
+
+
+def _outcome(work: Callable[[], PeerAnswer]) -> PeerAnswer:
+    try:
+        return work()
+    except KraftError as error:
+        outcome = Outcome.UNKNOWN if error.outcome_unknown else Outcome.FAIL
+        return PeerAnswer(outcome, error=str(error))
+
+
+class KraftlogQuorum:
+    """Our three controllers, and the one broker that topics need to be placed."""
+
+    def __init__(self, directory: str) -> None:
+        self._cluster = LocalCluster(3, 1, data=directory)
+
+    def start(self) -> None:
+        self._cluster.start()
+        self.await_agreement()
+
+    def await_leader(self) -> str:
+        self._cluster.wait_healthy("60s")
+        return self._cluster.controller()
+
+    def await_agreement(self) -> None:
+        self._cluster.wait_healthy("60s")
+
+    def kill(self, name: str) -> None:
+        self._cluster.kill(name)
+
+    def pause(self, name: str) -> None:
+        self._cluster.pause(name)
+
+    def resume(self, name: str) -> None:
+        self._cluster.resume(name)
+
+    def restart(self, name: str) -> None:
+        self._cluster.start_node(name)
+
+    def client(self) -> AdminClient:
+        return AdminClient(self._cluster.admin())
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+def open_quorum(engine: str, directory: str) -> Quorum:
+    """Started, with a leader."""
+    if engine not in ENGINES:
+        raise ConfigError(f"there is no engine {engine!r}", hint=f"there are {', '.join(ENGINES)}")
+    quorum = PeerQuorum(directory) if engine == PYSYNCOBJ else KraftlogQuorum(directory)
+    try:
+        quorum.start()
+    except BaseException:
+        quorum.close()
+        raise
+    return quorum
