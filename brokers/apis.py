@@ -1,25 +1,26 @@
-"""The requests that a broker understands, with Kafka's number where Kafka has one."""
+"""The requests that a broker understands."""
 
-from kraftlog.apis import API_VERSIONS, Api, ApiTable
+from kraftlog.apis import API_KEYS, API_VERSIONS, NO_API_KEY, Api, ApiTable
+
+_NAMES = (
+    API_VERSIONS,
+    "metadata",
+    "produce",
+    "fetch",
+    "list_offsets",
+    "epoch_ends",
+    "init_producer_id",
+    "delete_records",
+    "ends",
+    "estimate_bytes",
+    "describe_replicas",
+)
 
 FETCH_RANGE = Api("fetch_range")
 
 APIS = ApiTable(
     "a kraftlog broker",
-    (
-        Api(API_VERSIONS, 18),
-        Api("metadata", 3),
-        Api("produce", 0),
-        Api("fetch", 1),
-        Api("list_offsets", 2),
-        Api("epoch_ends", 23),
-        Api("init_producer_id", 22),
-        Api("delete_records", 21),
-        Api("ends"),
-        Api("estimate_bytes"),
-        Api("describe_replicas"),
-        FETCH_RANGE,
-    ),
+    (*(Api(name, API_KEYS.get(name, NO_API_KEY)) for name in _NAMES), FETCH_RANGE),
 )
 
 UNKNOWN = Api("unknown")

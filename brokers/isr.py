@@ -8,6 +8,21 @@ still with those who are to leave.
 from dataclasses import dataclass
 
 from brokers.requests import IsrChange
+from kraftlog.errors import ErrorCode
+
+REVERTED = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
+"""Answers after which the change was not made, and is ours to make again."""
+OVERTAKEN = frozenset(
+    {
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.NEW_LEADER_ELECTED,
+    }
+)
+"""Answers that say that the metadata log knows better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +68,20 @@ class PendingShrink:
         return self.committed.members
 
 
-IsrState = CommittedIsr | PendingExpand | PendingShrink
+@dataclass(frozen=True, slots=True)
+class PendingRecovered:
+    """Told, perhaps noted already: a leader that was elected uncleanly has recovered."""
+
+    committed: CommittedIsr
+    change: IsrChange
+
+    @property
+    def members(self) -> frozenset[int]:
+        return self.committed.members
+
+    @property
+    def maximal(self) -> frozenset[int]:
+        return self.committed.members
+
+
+IsrState = CommittedIsr | PendingExpand | PendingShrink | PendingRecovered

@@ -28,27 +28,22 @@ from brokers.effects import (
     StopFollowing,
     StopLeading,
 )
-from brokers.isr import CommittedIsr, IsrState, PendingExpand, PendingShrink
+from brokers.isr import (
+    OVERTAKEN,
+    REVERTED,
+    CommittedIsr,
+    IsrState,
+    PendingExpand,
+    PendingRecovered,
+    PendingShrink,
+)
 from brokers.progress import NEVER_MS, UNKNOWN_OFFSET, FollowerFetch, Progress, SessionClock
 from brokers.refusals import LeaderHint, stale_replica, unknown_replica
 from brokers.requests import IsrChange, IsrMember, IsrResult
 from kraftlog._check import invariant
-from kraftlog.errors import ErrorCode
 
 INELIGIBLE_PAUSE_MS = 50
 """Our metadata and the controller's differ: ask again only after some of it may have come."""
-
-_REVERTED = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
-_OVERTAKEN = frozenset(
-    {
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.INVALID_UPDATE_VERSION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.NEW_LEADER_ELECTED,
-    }
-)
 
 # -- roles
 
@@ -58,6 +53,8 @@ class Leading:
     epoch_start: int
     isr: IsrState
     followers: dict[int, Progress]
+    recovering: bool = False
+    """Elected uncleanly, and the controller has not heard yet that we are in charge."""
     propose_after_ms: int = NEVER_MS
 
 
@@ -142,7 +139,11 @@ class PartitionState:
         role = self.role
         if not isinstance(role, Leading):
             return True
-        if not isinstance(role.isr, CommittedIsr) or len(role.isr.members) <= len(role.followers):
+        if (
+            role.recovering
+            or not isinstance(role.isr, CommittedIsr)
+            or len(role.isr.members) <= len(role.followers)
+        ):
             return False
         return all(each.end_offset >= self.end_offset for each in role.followers.values())
 
@@ -210,6 +211,7 @@ class PartitionState:
             }
             if news:
                 role.isr = CommittedIsr(frozenset(assignment.isr))
+                role.recovering = assignment.recovering
         return effects + self._after_isr_change(role, now_ms)
 
     def _follow(self, leader: int, *, new_epoch: bool) -> list[Effect]:
@@ -240,7 +242,8 @@ class PartitionState:
         effects = self._shrink(role, self._gone(role), now_ms)
         if len(role.isr.members) < self.needed_isr:
             effects.append(BelowMinIsr(len(role.isr.members), self.needed_isr))
-        return effects + self._advance(role, now_ms) + self._expand(role, now_ms)
+        effects += self._advance(role, now_ms) + self._expand(role, now_ms)
+        return effects + self._report_recovered(role, now_ms)
 
     def set_policy(self, *, min_insync: int, flush_before_ack: bool, now_ms: int) -> list[Effect]:
         """The topic's configs changed. Before `flush_before_ack` is turned on, flush."""
@@ -347,7 +350,8 @@ class PartitionState:
             return []
         late = {each for each in role.isr.members if self._is_late(role, each, now_ms)}
         effects = self._shrink(role, late | self._gone(role), now_ms)
-        return effects + self._advance(role, now_ms) + self._expand(role, now_ms)
+        effects += self._advance(role, now_ms) + self._expand(role, now_ms)
+        return effects + self._report_recovered(role, now_ms)
 
     def _is_late(self, role: Leading, replica_id: int, now_ms: int) -> bool:
         progress = role.followers.get(replica_id)
@@ -403,6 +407,19 @@ class PartitionState:
         role.isr = PendingExpand(isr, change)
         return [Propose(change)]
 
+    def _report_recovered(self, role: Leading, now_ms: int) -> list[Effect]:
+        """What an unclean election lost is lost once we lead (KIP-704). Any change says so too."""
+        isr = role.isr
+        if (
+            not role.recovering
+            or not isinstance(isr, CommittedIsr)
+            or now_ms < role.propose_after_ms
+        ):
+            return []
+        change = self._change(role, isr.members)
+        role.isr = PendingRecovered(isr, change)
+        return [Propose(change)]
+
     def _is_waiting(self, progress: Progress, now_ms: int) -> bool:
         """Idle with all that there is: it will not mention this partition again of itself."""
         heard_ms = progress.clock.heard_ms if progress.clock else NEVER_MS
@@ -448,18 +465,21 @@ class PartitionState:
             return []
         if result.error is None:
             return self._confirmed(role, result, now_ms)
-        if result.error.code in _REVERTED:
+        if result.error.code in REVERTED:
             role.isr = CommittedIsr(role.isr.members)
             role.propose_after_ms = now_ms + INELIGIBLE_PAUSE_MS
             return self._after_isr_change(role, now_ms)
-        if result.error.code in _OVERTAKEN:
+        if result.error.code in OVERTAKEN:
             return []  # the controller knows more than we do, and the metadata log will tell
         return [Propose(change)]
 
     def is_pending(self, change: IsrChange) -> bool:
         """Whether this proposal still stands."""
         isr = self.role.isr if isinstance(self.role, Leading) else None
-        return isinstance(isr, PendingExpand | PendingShrink) and isr.change is change
+        return (
+            isinstance(isr, PendingExpand | PendingShrink | PendingRecovered)
+            and isr.change is change
+        )
 
     def _confirmed(self, role: Leading, result: IsrResult, now_ms: int) -> list[Effect]:
         if (
@@ -469,6 +489,7 @@ class PartitionState:
             return []
         self.partition_epoch = result.partition_epoch
         role.isr = CommittedIsr(frozenset(result.isr))
+        role.recovering = result.recovering
         return self._after_isr_change(role, now_ms)
 
 
@@ -478,4 +499,5 @@ def _new_leading(broker_id: int, assignment: Assignment, end_offset: int, now_ms
         for each in assignment.replicas
         if each != broker_id
     }
-    return Leading(end_offset, CommittedIsr(frozenset(assignment.isr)), followers)
+    isr = CommittedIsr(frozenset(assignment.isr))
+    return Leading(end_offset, isr, followers, recovering=assignment.recovering)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from google.protobuf.message import Message
 
+from kraftlog.apis import API_KEYS, NO_API_KEY
 from kraftlog.cluster_view import Hint, Metadata, Node, PartitionView, TopicView
 from kraftlog.errors import KraftError, WireError, from_wire
 from kraftlog.rpc import broker_pb2, common_pb2, controller_pb2
@@ -13,31 +14,6 @@ CHANNEL_OF_CONTROLLER = "/kraftlog.rpc.Controller/Channel"
 
 API_VERSION = 0
 """The version of every request that this client sends."""
-
-NO_API_KEY = -1
-# Kafka's numbers. A request that Kafka does not have has none.
-API_KEYS = {
-    "produce": 0,
-    "fetch": 1,
-    "list_offsets": 2,
-    "metadata": 3,
-    "api_versions": 18,
-    "create_topics": 19,
-    "delete_topics": 20,
-    "delete_records": 21,
-    "init_producer_id": 22,
-    "epoch_ends": 23,
-    "describe_configs": 32,
-    "create_partitions": 37,
-    "elect_leaders": 43,
-    "alter_configs": 44,
-    "reassign": 45,
-    "list_reassignments": 46,
-    "update_features": 57,
-    "describe_cluster": 60,
-    "unregister_broker": 64,
-    "describe_topics": 75,
-}
 
 
 def header(kind: str, correlation_id: int, client_id: str) -> common_pb2.RequestHeader:

@@ -13,6 +13,30 @@ from kraftlog.rpc import common_pb2
 NO_API_KEY = -1
 API_VERSIONS = "api_versions"
 
+# Kafka's numbers. A request that Kafka does not have has none.
+API_KEYS = {
+    "produce": 0,
+    "fetch": 1,
+    "list_offsets": 2,
+    "metadata": 3,
+    "api_versions": 18,
+    "create_topics": 19,
+    "delete_topics": 20,
+    "delete_records": 21,
+    "init_producer_id": 22,
+    "epoch_ends": 23,
+    "describe_configs": 32,
+    "create_partitions": 37,
+    "elect_leaders": 43,
+    "alter_configs": 44,
+    "reassign": 45,
+    "list_reassignments": 46,
+    "update_features": 57,
+    "describe_cluster": 60,
+    "unregister_broker": 64,
+    "describe_topics": 75,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Api:

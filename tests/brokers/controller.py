@@ -179,7 +179,12 @@ class Controller:
             return IsrResult(change.partition, error=KraftError(error.name, code=error))
         self.change(change.partition, change.ids)
         now = self.now.assignments[change.partition]
-        return IsrResult(now.id, now.leader, now.leader_epoch, now.partition_epoch, now.isr)
+        if now.recovering and not change.recovering:
+            now = replace(now, recovering=False, partition_epoch=now.partition_epoch + 1)
+            self.put(now)
+        return IsrResult(
+            now.id, now.leader, now.leader_epoch, now.partition_epoch, now.isr, now.recovering
+        )
 
     def _refusal(self, source: int, change: IsrChange) -> ErrorCode | None:
         now = self.now.assignments.get(change.partition)

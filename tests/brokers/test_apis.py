@@ -1,5 +1,6 @@
 from brokers.apis import APIS
-from kraftlog._client_wire import API_KEYS, API_VERSION
+from kraftlog._client_wire import API_VERSION
+from kraftlog.apis import API_KEYS
 from kraftlog.rpc import broker_pb2
 
 

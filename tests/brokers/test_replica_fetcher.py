@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brokers.isr import CommittedIsr
+from brokers.partition_state import Leading
 from brokers.replica_fetcher import CHUNK_BATCHES, split_batches, truncation_point
 from brokers.requests import FetchReply
 from kraftlog.errors import CorruptRecord, ErrorCode, KraftError, RetriableError
@@ -306,3 +308,20 @@ async def test_a_follower_with_an_empty_disk_copies_everything(tmp_path: Path) -
         await cluster.restart(3, clean=False)
         await cluster.in_sync(topic, 1, 2, 3)
         assert values_in(cluster.brokers[3], topic) == sent
+
+
+@async_test
+async def test_a_leader_elected_uncleanly_says_that_it_has_recovered(tmp_path: Path) -> None:
+    """At once, not with the next change of its ISR: nobody else is there who could join."""
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t")
+        await cluster.kill(1)
+        await cluster.kill(2)
+        await cluster.in_sync(topic, 3)
+        cluster.change(lambda controller: controller.elect_uncleanly(topic, 3))
+        await until(lambda: not cluster.controller.now.assignments[topic].recovering)
+        assert cluster.isr(topic) == (3,)
+        await cluster.settled()
+        role = cluster.brokers[3].partition(topic).state.role
+        assert isinstance(role, Leading)
+        await until(lambda: not role.recovering and isinstance(role.isr, CommittedIsr))
