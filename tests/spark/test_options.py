@@ -1,0 +1,182 @@
+import pickle
+
+import pytest
+
+from kraftlog.errors import ConfigError, KraftError, NotYetSupported
+from kraftlog.offsets import Offset
+from spark_connector.options import (
+    NoMatch,
+    SinkOptions,
+    SourceOptions,
+    includes_headers,
+    sink_options,
+    source_options,
+)
+
+SERVERS = {"kafka.bootstrap.servers": "b1:1"}
+
+
+def source(*, streaming: bool = False, **options: str) -> SourceOptions:
+    given = {name.lower(): value for name, value in ({"subscribe": "t"} | options).items()}
+    return source_options(SERVERS | given, streaming=streaming)
+
+
+def sink(**options: str) -> SinkOptions:
+    return sink_options(SERVERS | {name.lower(): value for name, value in options.items()})
+
+
+def test_the_defaults_are_kafkas() -> None:
+    read, stream = source(), source(streaming=True)
+    assert read.topics.names == ("t",)
+    assert read.starting.everywhere == Offset.START
+    assert stream.starting.everywhere == Offset.END
+    assert read.ending.everywhere == Offset.END
+    assert read.fail_on_data_loss
+    assert not read.include_headers
+    assert read.no_match is NoMatch.ERROR
+    assert (read.max_offsets, read.min_offsets, read.max_bytes) == (None, None, None)
+    assert (read.min_partitions, read.max_records_per_partition) == (None, None)
+    assert read.max_trigger_delay_ms == 15 * 60_000
+    assert (read.patience_ms, read.offset_retries, read.offset_retry_ms) == (120_000, 3, 10)
+    assert read.client.common.bootstrap == ("b1:1",)
+    assert read.client.common.client_id.startswith("spark-kraftlog-source-")
+
+
+def test_every_option() -> None:
+    read = source(
+        streaming=True,
+        startingOffsets="earliest",
+        failOnDataLoss="false",
+        maxOffsetsPerTrigger="100",
+        minOffsetsPerTrigger="10",
+        maxBytesPerTrigger="1000",
+        maxTriggerDelay="1 min",
+        minPartitions="4",
+        maxRecordsPerPartition="50",
+        includeHeaders="TRUE",
+        groupIdPrefix="mine",
+        startingOffsetsByTimestampStrategy="latest",
+        **{
+            "kafkaConsumer.pollTimeoutMs": "5000",
+            "fetchOffset.numRetries": "0",
+            "fetchOffset.retryIntervalMs": "7",
+            "kafka.request.timeout.ms": "900",
+        },
+    )
+    assert read.starting.everywhere == Offset.START
+    assert not read.fail_on_data_loss
+    assert (read.max_offsets, read.min_offsets, read.max_bytes) == (100, 10, 1000)
+    assert (read.min_partitions, read.max_records_per_partition) == (4, 50)
+    assert read.max_trigger_delay_ms == 60_000
+    assert (read.patience_ms, read.offset_retries, read.offset_retry_ms) == (5000, 0, 7)
+    assert read.include_headers
+    assert read.no_match is NoMatch.LATEST
+    assert read.client.common.client_id.startswith("mine-")
+    assert read.client.common.request_timeout_ms == 900
+    assert pickle.loads(pickle.dumps(read)) == read  # noqa: S301  our own
+
+
+def test_names_with_and_without_the_prefix() -> None:
+    plain = source_options({"bootstrap.servers": "b1:1", "subscribe": "t"}, streaming=False)
+    assert plain.client.common.bootstrap == ("b1:1",)
+    prefixed = source_options(SERVERS | {"kafka.subscribe": "t, u"}, streaming=False)
+    assert prefixed.topics.names == ("t", "u")
+    with pytest.raises(ConfigError, match="given twice"):
+        source_options(SERVERS | {"bootstrap.servers": "b2:1"}, streaming=False)
+    assert source(**{"kafka.group.id": "g"}).client.common.client_id == "g"
+
+
+def test_a_time_comes_before_times_and_these_before_offsets() -> None:
+    times = '{"t": {"0": 5}}'
+    one = source(startingTimestamp="7", startingOffsetsByTimestamp=times, startingOffsets="1")
+    assert one.starting.everywhere == Offset.at_time(7)
+    each = source(startingOffsetsByTimestamp=times, startingOffsets="1")
+    assert list((each.starting.each or {}).values()) == [Offset.at_time(5)]
+    assert source(endingTimestamp="9").ending.everywhere == Offset.at_time(9)
+
+
+def test_what_is_read() -> None:
+    assert source(subscribe=" a , b,a").topics.names == ("a", "b")
+    pattern = source_options(SERVERS | {"subscribepattern": "a.*"}, streaming=False)
+    assert pattern.topics.pattern == "a.*"
+    assigned = source_options(SERVERS | {"assign": '{"a":[1]}'}, streaming=False)
+    assert [str(place) for place in assigned.topics.assigned] == ["a-1"]
+    assert includes_headers(SERVERS | {"includeheaders": "true"})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"subcribe": "u"}, "did you mean subscribe"),
+        ({"startingOffset": "earliest"}, "did you mean startingOffsets"),
+        ({"kafka.bootstrap.server": "x:1"}, "did you mean kafka.bootstrap.servers"),
+        ({"kafka.fetch.max.byte": "1"}, "did you mean kafka.fetch.max.bytes"),
+        ({"zzzz": "1"}, "'zzzz' is no option of a source .remove it"),
+        ({"assign": '{"t":[0]}'}, "subscribe and assign are"),
+        ({"subscribe": " , "}, "subscribe = ',' must be"),
+        ({"startingOffsets": "latest"}, "startingOffsets is latest"),
+        ({"startingOffsets": '{"t":{"0":-1}}'}, "startingOffsets is latest"),
+        ({"endingOffsets": "earliest"}, "endingOffsets is earliest"),
+        ({"endingOffsets": '{"t":{"0":-2}}'}, "endingOffsets is earliest"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss = 'maybe' must be true or false"),
+        ({"minPartitions": "0"}, "minPartitions = '0' must be a whole number from 1"),
+        ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition"),
+        ({"maxOffsetsPerTrigger": "many"}, "maxOffsetsPerTrigger"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay = 'soon' must be a duration"),
+        (
+            {"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"},
+            "minOffsetsPerTrigger = 9 is above",
+        ),
+        ({"startingOffsetsByTimestampStrategy": "x"}, "must be error or latest"),
+        ({"kafka.auto.offset.reset": "earliest"}, "use startingOffsets"),
+        ({"kafka.key.deserializer": "x"}, "use functions of DataFrames"),
+        ({"kafka.enable.auto.commit": "true"}, "checkpoint"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "needs TLS"),
+        ({"kafka.isolation.level": "read_committed"}, "needs transactions"),
+        ({"kafka.request.timeout.ms": "soon"}, "request.timeout.ms = 'soon'"),
+    ],
+)
+def test_what_a_source_refuses(options: dict[str, str], said: str) -> None:
+    with pytest.raises(KraftError, match=said):
+        source(**options)
+
+
+def test_what_is_missing() -> None:
+    with pytest.raises(ConfigError, match=r"option kafka.bootstrap.servers is missing"):
+        source_options({"subscribe": "t"}, streaming=False)
+    with pytest.raises(ConfigError, match=r"one of subscribe, subscribePattern, assign .* none is"):
+        source_options(SERVERS, streaming=False)
+
+
+@pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
+def test_a_stream_has_no_end(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} is for batch reads"):
+        source(streaming=True, **{name: "latest"})
+
+
+def test_no_security_is_what_there_is() -> None:
+    assert source(**{"kafka.security.protocol": "plaintext"}).topics.names == ("t",)
+
+
+def test_a_sink() -> None:
+    plain = sink(topic="t")
+    assert plain.topic == "t"
+    assert plain.client.idempotent
+    assert pickle.loads(pickle.dumps(plain)) == plain  # noqa: S301  our own
+    hash(plain)
+    tuned = sink(**{"kafka.compression.type": "zstd", "kafka.batch.size": "1000"})
+    assert tuned.topic is None
+    assert tuned.client.batch_bytes == 1000
+
+
+def test_what_a_sink_refuses() -> None:
+    with pytest.raises(NotYetSupported, match="exactly_once of a sink needs transactions"):
+        sink(delivery="exactly_once")
+    with pytest.raises(ConfigError, match="must be at_least_once or exactly_once"):
+        sink(delivery="twice")
+    with pytest.raises(ConfigError, match="did you mean topic"):
+        sink(topics="t")
+    with pytest.raises(ConfigError, match=r"kafka.acks = 0"):
+        sink(**{"kafka.acks": "0"})
+    with pytest.raises(ConfigError, match=r"value.serializer"):
+        sink(**{"kafka.value.serializer": "x"})
