@@ -5,5 +5,7 @@ transport        PySyncObj's messages over gRPC, one stream for each direction o
 pysyncobj_node   one process: the Raft, the machine, and a service for clients
 cluster          three of them: start, kill, pause, restart
 client           create, delete and list topics; each ends ok, fail or unknown
-drill            a load while the leader is killed, recorded as a history and judged
+quorums          the peer and our own controllers, as one drill sees both
+drill            a load while the leader is taken away, recorded as a history and judged
+compare          the same drill on both, in one run: python -P -m chaos.peers
 """

@@ -45,15 +45,18 @@ def table(faults: Iterable[str], *, rounds: int, repeat: int, engines: Sequence[
     lines = [HEADER, "|---" * HEADER.count(" | ") + "|---|"]
     for fault in faults:
         found: dict[str, list[QuorumResult]] = {engine: [] for engine in engines}
-        for _ in range(repeat):  # in turns: what else the machine does falls on both
-            for engine in engines:
-                with tempfile.TemporaryDirectory(prefix="kraftlog-peers-") as directory:
-                    result = drill_once(engine, Path(directory), fault=fault, rounds=rounds)
-                    found[engine].append(result)
-                    for finding in result.findings:
-                        sys.stderr.write(f"{engine}: {finding}\n")
+        for engine in list(engines) * repeat:  # in turns: other work of the machine hits both
+            found[engine].append(_measure(engine, fault, rounds))
         lines += [row(engine, fault, results) for engine, results in found.items()]
     return "\n".join(lines)
+
+
+def _measure(engine: str, fault: str, rounds: int) -> QuorumResult:
+    with tempfile.TemporaryDirectory(prefix="kraftlog-peers-") as directory:
+        result = drill_once(engine, Path(directory), fault=fault, rounds=rounds)
+    for finding in result.findings:
+        sys.stderr.write(f"{engine}: {finding}\n")
+    return result
 
 
 def main(arguments: Sequence[str]) -> int:

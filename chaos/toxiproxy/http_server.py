@@ -128,23 +128,30 @@ def _encode(response: Response, *, closes: bool) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
 
 
+async def _answer_one(
+    handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> bool:
+    """Whether there may be another."""
+    try:
+        request = await _read_request(reader)
+        if request is None:
+            return False
+        closes = request.headers.get("connection", "").lower() == "close"
+        response = await handler(request)
+    except BadRequest as error:
+        closes, response = True, error.response
+    writer.write(_encode(response, closes=closes))
+    await writer.drain()
+    return not closes
+
+
 async def serve_connection(
     handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     """Answer one client's requests, one after the other."""
-    closes = False
     with suppress(ConnectionError):
-        while not closes:
-            try:
-                request = await _read_request(reader)
-                if request is None:
-                    break
-                closes = request.headers.get("connection", "").lower() == "close"
-                response = await handler(request)
-            except BadRequest as error:
-                closes, response = True, error.response
-            writer.write(_encode(response, closes=closes))
-            await writer.drain()
+        while await _answer_one(handler, reader, writer):
+            pass
     writer.close()
     with suppress(ConnectionError):
         await writer.wait_closed()
