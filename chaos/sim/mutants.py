@@ -1,6 +1,7 @@
 """Mistakes that others have made, or that we could make: the simulator must notice each of them."""
 
 from chaos.sim.metadata_mutants import METADATA
+from chaos.sim.partitions_mutants import PARTITIONS
 from chaos.sim.patching import Mutant
 
 _READ = "quorum.core.raft:RaftCore.read"
@@ -214,4 +215,4 @@ DISK = (
     ),
 )
 
-MUTANTS = (*ELECTION, *REPLICATION, *READS_AND_CLIENTS, *MEMBERSHIP, *DISK, *METADATA)
+MUTANTS = (*ELECTION, *REPLICATION, *READS_AND_CLIENTS, *MEMBERSHIP, *DISK, *METADATA, *PARTITIONS)

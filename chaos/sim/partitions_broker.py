@@ -164,7 +164,7 @@ class RealBroker:
         self._logs: LogDirs | None = None
         self._life: asyncio.Task[None] | None = None
         self._stops = asyncio.Event()
-        self._is_closing = False
+        self.is_closing = False
         self.lifecycle: Lifecycle | None = None
 
     @property
@@ -255,7 +255,7 @@ class RealBroker:
             await self._stops.wait()
             lifecycle.begin_stop()
             await lifecycle.may_stop.wait()
-            self._is_closing = True
+            self.is_closing = True
             await manager.close(lifecycle.broker_epoch)
             self.on_clean_stop()
             await asyncio.Event().wait()
@@ -308,7 +308,7 @@ class RealBroker:
     def receive(self, raw: bytes, answer: Callable[[bytes], None]) -> None:
         """A request from a client or from another broker; unanswered while we do not serve."""
         manager = self.manager
-        if manager is None or self._is_closing:
+        if manager is None or self.is_closing:
             return
         request = broker_pb2.BrokerRequest.FromString(raw)
 
@@ -330,7 +330,7 @@ class RealBroker:
         request = decode_fetch(message, directory)
 
         def done(reply: FetchReply) -> None:
-            if self._is_closing or self.loop.is_dead:
+            if self.is_closing or self.loop.is_dead:
                 return
             self.on_served(self, request, reply)
             if reply.error is None:
@@ -352,7 +352,7 @@ class RealBroker:
         request = decode_produce(message, asked)
 
         def done(reply: ProduceReply) -> None:
-            if self._is_closing or self.loop.is_dead:
+            if self.is_closing or self.loop.is_dead:
                 return
             self.on_served(self, request, reply)
             envelope = broker_pb2.BrokerReply()

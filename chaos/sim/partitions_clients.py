@@ -63,11 +63,17 @@ class PartitionClients(AdminClients):
             if image.topic(name) is None:
                 wish = create_topic(name, brokers, self._dice, factor=3)
                 configs = wish.request.create_topics.topics[0].configs
-                configs["min.insync.replicas"] = str(self._dice.choice((1, 2, 2)))
+                configs["min.insync.replicas"] = str(self._draw_min_insync())
                 if name == "flushed":
                     configs["flush.before.ack"] = "true"
                 return wish
         return draw_move(image, self._dice.choice(TOPICS), brokers, self._dice)
+
+    def _draw_min_insync(self) -> int:
+        """With one in sync it takes no more than one disk and one late news to lose records."""
+        options = self._partitions.options
+        risky = options.strength("broker_power_cuts") or options.strength("broker_wipes")
+        return 2 if risky else self._dice.choice((1, 2, 2))
 
     # -- producing
 

@@ -60,7 +60,6 @@ class PartitionsCluster(MetadataCluster):
     def on_death(self, node: SimNode) -> None:
         broker = self.real.pop(node.node_id, None)
         if broker is not None:
-            self.rules.look(broker)
             broker.loop.stop()
             self._former.append(broker)
         super().on_death(node)

@@ -38,7 +38,7 @@ class PartitionsLiveness(MetadataLiveness):
         for name in TOPICS:
             topic = image.topic(name)
             for number, state in enumerate(topic.partitions if topic else ()):
-                able = len(core & set(state.replicas)) >= min(2, len(state.replicas))
+                able = state.leader in core and len(core & set(state.replicas)) >= 2
                 key = (name, number)
                 if able and done.get(key, 0) <= self._before.get(key, 0):
                     return False

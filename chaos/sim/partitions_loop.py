@@ -70,7 +70,7 @@ class SimLoop(asyncio.BaseEventLoop):
         asyncio._set_running_loop(self)  # noqa: SLF001
         try:
             for _ in range(STEPS_MAX):
-                if not self._turn:
+                if not self._turn or (self.is_dead and not self._is_ending):
                     break
                 handle = self._turn.popleft()
                 if not handle.cancelled():
@@ -81,7 +81,6 @@ class SimLoop(asyncio.BaseEventLoop):
     def stop(self) -> None:
         """The process is gone."""
         self.is_dead = True
-        self._turn.clear()
 
     def take_apart(self, life: "asyncio.Task[None]") -> None:
         """When the world has ended: let the tasks of this life end, so that nobody misses them."""

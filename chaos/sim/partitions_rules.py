@@ -79,9 +79,16 @@ class PartitionRules:
     # -- a broker has moved
 
     def look(self, broker: RealBroker) -> None:
-        if broker.manager is not None:
-            for partition in list(broker.manager.table):
-                self._look_at(broker, partition)
+        if broker.manager is None or broker.is_closing:
+            return
+        hosted = broker.manager.table.hosted
+        for place, shared in self.shared.items():
+            seen = shared.copies.get(broker.node.node_id)
+            if seen is not None and seen.life == broker.node.life and place not in hosted:
+                seen.copy.reload(None)  # taken away, with its log
+                seen.partition, seen.high_watermark, seen.leads, seen.end = None, 0, -1, 0
+        for partition in list(hosted.values()):
+            self._look_at(broker, partition)
 
     def _look_at(self, broker: RealBroker, partition: Partition) -> None:
         state = partition.state
@@ -164,7 +171,7 @@ class PartitionRules:
         """P5: who joins the ISR has all that is committed."""
         broker = self._cluster.broker(broker_id)
         registered = image.brokers.get(broker_id)
-        if broker is None or broker.manager is None or registered is None:
+        if broker is None or broker.manager is None or broker.is_closing or registered is None:
             return
         partition = broker.manager.table.hosted.get(place)
         if broker.incarnation != registered.incarnation_id or partition is None:
