@@ -18,6 +18,7 @@ from itertools import count
 from brokers.cluster import ClusterChange
 from brokers.metadata_change import Gathered, cluster_change
 from brokers.metadata_view import ImageView
+from brokers.settings import ReplicationRates
 from brokers.topic_settings import SettingsBook
 from kraftlog.config import Config
 from kraftlog.errors import StorageError
@@ -147,6 +148,10 @@ class MetadataPublisher:
     @property
     def image(self) -> Image:
         return self.view.image
+
+    def rates(self, broker_id: int) -> ReplicationRates:
+        """How quickly throttled replicas may be copied, as the metadata has it now."""
+        return self.book.rates(self.image, broker_id)
 
     @property
     def directory(self) -> ImageView:

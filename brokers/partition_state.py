@@ -409,15 +409,11 @@ class PartitionState:
 
     def _report_recovered(self, role: Leading, now_ms: int) -> list[Effect]:
         """What an unclean election lost is lost once we lead (KIP-704). Any change says so too."""
-        isr = role.isr
-        if (
-            not role.recovering
-            or not isinstance(isr, CommittedIsr)
-            or now_ms < role.propose_after_ms
-        ):
+        is_free = isinstance(role.isr, CommittedIsr) and now_ms >= role.propose_after_ms
+        if not role.recovering or not is_free:
             return []
-        change = self._change(role, isr.members)
-        role.isr = PendingRecovered(isr, change)
+        change = self._change(role, role.isr.members)
+        role.isr = PendingRecovered(CommittedIsr(role.isr.members), change)
         return [Propose(change)]
 
     def _is_waiting(self, progress: Progress, now_ms: int) -> bool:

@@ -25,6 +25,7 @@ from typing import NoReturn
 import grpc.aio
 
 from brokers.auto_topics import TopicCreator
+from brokers.cluster import ClusterChange, ClusterView
 from brokers.cluster_state import AppliedCluster, ReadyBackend
 from brokers.config import BrokerConfig
 from brokers.controller_calls import ControllerCalls
@@ -293,7 +294,7 @@ class BrokerServer:
         manager = self._manager = self._make_manager()
         register_data_plane(self.registry, manager.counts)
         tasks.create_task(manager.run(), name="data plane")
-        await self._publisher.begin(manager.broker_id, manager.apply)
+        await self._publisher.begin(manager.broker_id, self._apply)
         tasks.create_task(self._publisher.run(), name="metadata changes")
         producer_ids = ProducerIds(self._calls.allocate_producer_ids)
         tasks.create_task(producer_ids.run(), name="producer ids")
@@ -309,6 +310,12 @@ class BrokerServer:
         )
         gc.freeze()
         self.lifecycle.set_ready()
+
+    async def _apply(self, view: ClusterView, change: ClusterChange) -> None:
+        if self._manager is not None:
+            rates = self._publisher.rates(self._manager.broker_id)
+            self._manager.set_replication_rates(leader=rates.leader, follower=rates.follower)
+            await self._manager.apply(view, change)
 
     def _make_manager(self) -> ReplicaManager:
         return ReplicaManager(

@@ -64,6 +64,14 @@ class ReplicaSettings:
         return 2 * self.fetch_wait_ms
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicationRates:
+    """leader. and follower.replication.throttled.rate, bytes a second; None: no limit."""
+
+    leader: int | None = None
+    follower: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
     """What holds for the partitions of one topic."""

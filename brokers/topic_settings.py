@@ -7,12 +7,15 @@ than this broker. One that makes no sense here is left out and reported: it must
 import logging
 from collections.abc import Callable, Mapping
 
-from brokers.settings import TopicSettings
+from brokers.settings import ReplicationRates, TopicSettings
+from kraftlog import broker_keys
 from kraftlog import config_keys as keys
 from kraftlog.config import Config, broker_defaults, topic_config
+from kraftlog.config_keys import Key
 from kraftlog.errors import ConfigError
 from metadata_log.effective import ALL_BROKERS, topic_value
 from metadata_log.image import Image
+from metadata_log.records import Resource, ResourceType
 from storage.log_config import LogConfig
 
 logger = logging.getLogger(__name__)
@@ -45,6 +48,15 @@ class SettingsBook:
         else:
             self._plain = made
         return made
+
+    def rates(self, image: Image, broker_id: int) -> ReplicationRates:
+        """What is set for this broker, over what is for all brokers, over its own configuration."""
+        one: Values = image.config(Resource(ResourceType.BROKER, str(broker_id)))
+        of_one = self._usable(one, lambda some: broker_defaults(some, static=self._defaults(image)))
+        return ReplicationRates(
+            _rate(of_one, broker_keys.LEADER_REPLICATION_THROTTLED_RATE),
+            _rate(of_one, broker_keys.FOLLOWER_REPLICATION_THROTTLED_RATE),
+        )
 
     def forget(self, topic: str) -> None:
         """The topic is gone."""
@@ -87,6 +99,10 @@ class SettingsBook:
     def _complain(self, text: str) -> None:
         self.refused += 1
         logger.error(text)
+
+
+def _rate(config: Config, key: Key[int]) -> int | None:
+    return None if config[key] == key.default else config[key]
 
 
 def _topic_settings(image: Image, topic: str, config: Config) -> TopicSettings:

@@ -6,6 +6,7 @@ Where a default depends on the timing profile, the one here is that of the profi
 from kraftlog.config_key import Key, Scope
 from kraftlog.config_types import (
     INT32_MAX,
+    INT64_MAX,
     MINUTE_MS,
     SECOND_MS,
     Address,
@@ -111,6 +112,18 @@ FETCH_SESSION_SLOTS = Key(
     default=1_000,
     doc="How many fetch sessions are kept; the least used one goes where one more is needed.",
 )
+LEADER_REPLICATION_THROTTLED_RATE: Key[int] = Key(
+    names={Scope.BROKER: "leader.replication.throttled.rate"},
+    value_type=Integer(1),
+    default=INT64_MAX,
+    doc="Bytes a second that a broker gives to throttled replicas which are not in sync.",
+)
+FOLLOWER_REPLICATION_THROTTLED_RATE: Key[int] = Key(
+    names={Scope.BROKER: "follower.replication.throttled.rate"},
+    value_type=Integer(1),
+    default=INT64_MAX,
+    doc="Bytes a second that a broker takes for its throttled replicas which are not in sync.",
+)
 
 # In the background.
 LOG_RETENTION_CHECK_INTERVAL_MS = Key(
@@ -143,3 +156,8 @@ SLOW_REQUEST_LOG_MS = Key(
 BROKER_KEYS: tuple[Key[object], ...] = tuple(
     value for value in tuple(globals().values()) if isinstance(value, Key)
 )
+
+LIVE_NAMES = frozenset(
+    key.name for key in (LEADER_REPLICATION_THROTTLED_RATE, FOLLOWER_REPLICATION_THROTTLED_RATE)
+)
+"""What may be set for brokers while they run, beside the defaults of topics."""

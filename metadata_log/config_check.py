@@ -5,6 +5,7 @@ It is asked before anything is written: a wrong value in the log would be met by
 
 from collections.abc import Mapping
 
+from kraftlog.broker_keys import LIVE_NAMES
 from kraftlog.config import topic_config
 from kraftlog.config_keys import ALL_KEYS, Key, Scope, shorten
 from kraftlog.config_types import NameSet, ThrottledReplicas
@@ -25,7 +26,8 @@ def check_broker_config(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         key = _of_brokers(name)
         key.parse(value, name=name, source="broker config")
-        topic_values[key.names[Scope.TOPIC]] = value
+        if Scope.TOPIC in key.names:
+            topic_values[key.names[Scope.TOPIC]] = value
     LogConfig.from_config(topic_config(topic_values))
 
 
@@ -42,7 +44,8 @@ def members(scope: Scope, name: str, value: str | None) -> list[str] | None:
 
 def _of_brokers(name: str) -> Key[object]:
     for key in ALL_KEYS:
-        if key.names.get(Scope.BROKER) == name and Scope.TOPIC in key.names:
+        is_live = Scope.TOPIC in key.names or name in LIVE_NAMES
+        if key.names.get(Scope.BROKER) == name and is_live:
             return key
     if any(key.names.get(Scope.BROKER) == name for key in ALL_KEYS):
         raise ConfigError(

@@ -210,3 +210,36 @@ def test_metrics_tell_how_it_is(tmp_path: Path) -> None:
             assert server.address.metrics is not None
 
     run(story())
+
+
+def test_replication_rates_hold_as_soon_as_they_are_set(tmp_path: Path) -> None:
+    """Those of one broker over those of all, as kraftctl's reassign --throttle sets them."""
+
+    async def story() -> None:
+        async with town(tmp_path) as place:
+            server = await place.start("b1", node_id="1")
+            manager = server._manager
+            assert manager is not None
+            given, taken = manager.fetches.throttle, manager._follower_throttle
+            assert (given.bytes_per_second, taken.bytes_per_second) == (None, None)
+            await set_rates(place, "", leader="1000", follower="2000")
+            await until(lambda: given.bytes_per_second == 1_000, "the leader's rate")
+            assert taken.bytes_per_second == 2_000
+            await set_rates(place, "1", leader="3000")
+            await until(lambda: given.bytes_per_second == 3_000, "its own rate")
+            assert taken.bytes_per_second == 2_000
+
+    run(story())
+
+
+async def set_rates(place: Town, broker: str, **rates: str) -> None:
+    resource = controller_pb2.ConfigResource(type=controller_pb2.RESOURCE_TYPE_BROKER, name=broker)
+    changes = [
+        controller_pb2.ConfigChange(name=f"{side}.replication.throttled.rate", value=rate)
+        for side, rate in rates.items()
+    ]
+    message = controller_pb2.AlterConfigsRequest(
+        resources=[controller_pb2.ResourceChanges(resource=resource, changes=changes)]
+    )
+    reply = await place.ask(controller_pb2.ControllerRequest(alter_configs=message))
+    assert not any(each.HasField("error") for each in reply.alter_configs.resources)

@@ -13,6 +13,8 @@ KAFKA_KEYS = {
     "max.incremental.fetch.session.cache.slots": "1000",
     "log.retention.check.interval.ms": "300000",
     "log.cleaner.backoff.ms": "15000",
+    "leader.replication.throttled.rate": str(2**63 - 1),
+    "follower.replication.throttled.rate": str(2**63 - 1),
     "auto.create.topics.enable": "true",
     "metadata.log.dir": "none",
 }

@@ -9,6 +9,7 @@ from tests.tidy.source import PACKAGES, is_generated
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _MAKE_CALL = re.compile(r"(?:^|&&|;)\s*(?:\$ )?make\b([^&;#|\n]*)", re.MULTILINE)
 _TARGET = re.compile(r"^([a-z][a-z-]*):(?!=)", re.MULTILINE)
+_KEY = re.compile(r"^([A-Z][A-Z0-9_]*)(?:: Key\[.*\])? = (?:Key|_of_\w+)\(", re.MULTILINE)
 _FOLDERS = {"spark_connector": "spark"}
 """Packages whose tests have a shorter name."""
 
@@ -69,3 +70,12 @@ def public_names(module: ModuleType) -> set[str]:
         return set(listed)
     names = {name for name, value in vars(module).items() if not isinstance(value, ModuleType)}
     return {name for name in names if not name.startswith("_")}
+
+
+def unread_keys(sources: Mapping[str, str]) -> list[str]:
+    """Configuration keys that are declared (kraftlog/*_keys.py) and that no code reads."""
+    declaring = {path for path in sources if re.fullmatch(r"kraftlog/\w+_keys\.py", path)}
+    readers = "\n".join(text for path, text in sources.items() if path not in declaring)
+    used = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", readers))
+    declared = {name for path in declaring for name in _KEY.findall(sources[path])}
+    return sorted(declared - used)

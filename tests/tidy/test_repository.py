@@ -138,3 +138,19 @@ def test_a_new_name_is_noticed() -> None:
     assert repository.public_names(module) == {"Producer"}
     vars(module)["__all__"] = ["Consumer"]
     assert repository.public_names(module) == {"Consumer"}
+
+
+def test_every_configuration_key_is_read() -> None:
+    ours = {
+        path: text
+        for path, text in source.written_sources().items()
+        if path.partition("/")[0] in source.PACKAGES
+    }
+    unread = repository.unread_keys(ours)
+    assert not unread, f"nothing reads {unread}"
+
+
+def test_a_key_that_nothing_reads_is_found() -> None:
+    declared = "A_MS = Key(\nB: Key[int] = Key(\nC_MS = _of_topic(\nNO_KEY = 3\n"
+    reads = {"storage/x.py": "config[keys.A_MS]", "brokers/y.py": "XC_MS"}
+    assert repository.unread_keys({"kraftlog/x_keys.py": declared} | reads) == ["B", "C_MS"]
