@@ -21,7 +21,7 @@ OPERATIONS_MAX = 30
 """Within so many operations or effects a planned death comes."""
 CUT_MS = (200.0, 4_000.0)
 CLOG_MS = (100.0, 2_000.0)
-RIVALS_MS = (700.0, 2_000.0)
+RIVALS_MS = (600.0, 1_500.0)
 RIVALS_APART_MS = 500.0
 PAUSE_MS = (50.0, 2_500.0)
 GRACE_MS = (5.0, 200.0)
@@ -67,6 +67,8 @@ class Faults:
         }
 
     def begin(self) -> None:
+        if self._cluster.options.strength("rivals"):
+            self._make_rivals(self._cluster.dice("first rivals"))
         for name, act in self._acts.items():
             rate = self._cluster.options.strength(name)
             if rate:
@@ -132,24 +134,24 @@ class Faults:
         self._cluster.schedule.later(dice.uniform(*(CLOG_MS if keeps else CUT_MS)), mend)
 
     def _make_rivals(self, dice: Random) -> None:
-        """The leader dies while two others hear nobody and do not hear each other. What they ask
-        for meanwhile arrives at once, so the rest has to choose between two candidates.
+        """Nobody hears anybody, so all lose their leader, if they had one, and two do not hear each
+        other even after that. What all asked for meanwhile arrives at once: with logs of the same
+        length, as when a cluster begins, the rest has to choose between two candidates.
         """
-        leader = self._cluster.leader
-        others = [node.node_id for node in self._cluster.alive if node is not leader]
-        if leader is None or len(others) < 2:
+        leader, nodes = self._cluster.leader, self._cluster.nodes
+        if leader is not None:
+            leader.die()
+        ids = [node.node_id for node in nodes]
+        if len(ids) < 3:
             return
-        one, other = dice.sample(others, 2)
-        rest = [node.node_id for node in self._cluster.nodes if node.node_id not in (one, other)]
+        # Whoever has the smaller id goes on where two meet, so these two will.
+        one, other = ids[:2]
         network, later = self._cluster.network, self._cluster.schedule.later
-        self._cluster.trace.add(f"{leader.name} dies, n{one} and n{other} are rivals")
+        self._cluster.trace.add(f"n{one} and n{other} are rivals")
         apart = network.block([(one, other), (other, one)])
-        waiting = network.block(
-            [(rival, each) for rival in (one, other) for each in rest], keeps=True
-        )
-        leader.die()
+        deaf = network.block([(a, b) for a in ids for b in ids if a != b], keeps=True)
         wait_ms = dice.uniform(*RIVALS_MS)
-        later(wait_ms, lambda: network.mend(waiting))
+        later(wait_ms, lambda: network.mend(deaf))
         later(wait_ms + RIVALS_APART_MS, lambda: network.mend(apart))
 
     # -- processes and machines
