@@ -7,5 +7,6 @@ cluster          three of them: start, kill, pause, restart
 client           create, delete and list topics; each ends ok, fail or unknown
 quorums          the peer and our own controllers, as one drill sees both
 drill            a load while the leader is taken away, recorded as a history and judged
+engine           the drills of the catalog that the peer can play
 compare          the same drill on both, in one run: python -P -m chaos.peers
 """

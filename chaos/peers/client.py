@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 import grpc
 
 from chaos.history import Outcome
-from chaos.peers.pysyncobj_node import PATH, STATUS
+from chaos.peers.pysyncobj_node import DIGEST, PATH, STATUS
 from kraftlog.connection import CHANNEL_OPTIONS
 from kraftlog.resolver import Resolve, resolver
 
@@ -32,6 +32,7 @@ class PeerStatus:
     term: int
     offset: int
     digest: str
+    """Empty if nobody asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,11 @@ class PeerClient:
             return {"again": True, "unknown": not never_sent, "error": str(error.code())}
         return answer
 
-    def status(self) -> PeerStatus | None:
+    def status(self, *, digested: bool = False) -> PeerStatus | None:
         """What the first node says of itself; None: nothing."""
+        asked = DIGEST if digested else STATUS
         try:
-            found = json.loads(self._calls[0](STATUS.encode(), timeout=STATUS_SECONDS))
+            found = json.loads(self._calls[0](asked.encode(), timeout=STATUS_SECONDS))
         except grpc.RpcError:
             return None
         return PeerStatus(found["leader"], found["term"], found["offset"], found["digest"])

@@ -76,13 +76,13 @@ class PeerCluster:
     def logs(self, name: str) -> str:
         return self._find(name).log()
 
-    def statuses(self) -> dict[str, PeerStatus]:
+    def statuses(self, *, digested: bool = False) -> dict[str, PeerStatus]:
         """Of the nodes that answer."""
         found = {}
         for name, address in self.addresses.items():
             if self._processes[name].is_running and not self._processes[name].is_paused:
                 with PeerClient([address]) as client:
-                    status = client.status()
+                    status = client.status(digested=digested)
                 if status is not None:
                     found[name] = status
         return found
@@ -112,16 +112,29 @@ class PeerCluster:
                 raise process.failure(f"ended with {process.exit_code}")
 
     def await_agreement(self, seconds: float = READY_SECONDS) -> str:
-        """All nodes hold the same metadata; its digest."""
+        """All nodes hold the same metadata; its digest. Nobody may be changing it."""
         deadline = time.monotonic() + seconds
         while True:
-            statuses = self.statuses()
+            statuses = self.statuses(digested=True)
             digests = {status.digest for status in statuses.values()}
             if len(statuses) == len(self.addresses) and len(digests) == 1:
                 return digests.pop()
             self._check_alive()
             if time.monotonic() > deadline:
                 raise TimeoutError_(f"the peers do not agree: {statuses}", hint=self.directory)
+            time.sleep(_POLL_SECONDS)
+
+    def await_caught_up(self, seconds: float = READY_SECONDS) -> None:
+        """All nodes have what any had when this began."""
+        target = max((each.offset for each in self.statuses().values()), default=0)
+        deadline = time.monotonic() + seconds
+        while True:
+            offsets = {name: each.offset for name, each in self.statuses().items()}
+            if len(offsets) == len(self.addresses) and min(offsets.values()) >= target:
+                return
+            self._check_alive()
+            if time.monotonic() > deadline:
+                raise TimeoutError_(f"the peers are not at {target}: {offsets}")
             time.sleep(_POLL_SECONDS)
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ def row(engine: str, fault: str, results: Sequence[QuorumResult]) -> str:
         f"{change * 1000:.1f} ms",
         str(sum(result.acked for result in results)),
         str(sum(result.unknown for result in results)),
-        str(sum(len(result.findings) for result in results)),
+        str(sum(len(result.findings) + len(result.failures) for result in results)),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -54,7 +54,7 @@ def table(faults: Iterable[str], *, rounds: int, repeat: int, engines: Sequence[
 def _measure(engine: str, fault: str, rounds: int) -> QuorumResult:
     with tempfile.TemporaryDirectory(prefix="kraftlog-peers-") as directory:
         result = drill_once(engine, Path(directory), fault=fault, rounds=rounds)
-    for finding in result.findings:
+    for finding in (*result.findings, *result.failures):
         sys.stderr.write(f"{engine}: {finding}\n")
     return result
 

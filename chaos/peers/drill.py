@@ -24,6 +24,7 @@ WAIT_SECONDS = 60.0
 WRITE_PAUSE_SECONDS = 0.005
 READ_PAUSE_SECONDS = 0.05
 PAUSE_SECONDS = 3.0
+TOPICS_MAX = 30
 SETTLED = 20
 """So many acknowledged changes, before the fault and after it."""
 
@@ -45,10 +46,12 @@ class QuorumResult:
     acked: int
     unknown: int
     findings: tuple[Finding, ...]
+    failures: tuple[str, ...] = ()
+    """What the quorum did not reach once all was healed."""
 
     @property
     def passed(self) -> bool:
-        return not self.findings
+        return not self.findings and not self.failures
 
 
 class _Clients:
@@ -88,10 +91,9 @@ class _Clients:
         number = 0
         while not self._stopped.wait(WRITE_PAUSE_SECONDS):
             number += 1
-            name = f"topic-{number}"
-            self._change("create_topic", name, client.create_topic)
-            if number % 3 == 0:
-                self._change("delete_topic", name, client.delete_topic)
+            self._change("create_topic", f"topic-{number}", client.create_topic)
+            if number > TOPICS_MAX:
+                self._change("delete_topic", f"topic-{number - TOPICS_MAX}", client.delete_topic)
 
     def _change(self, op: str, name: str, act: _Change) -> None:
         begun = self._history.now()
@@ -154,7 +156,16 @@ def run_quorum_drill(
             clients.stop()
         with contextlib.closing(quorum.client()) as client:
             read_once(client, history, "final")
-    return _judged(history_path, clients.acks, tuple(gaps), calm_end)
+    failures = _disagreement(quorum)
+    return _judged(history_path, clients.acks, tuple(gaps), calm_end, failures)
+
+
+def _disagreement(quorum: Quorum) -> tuple[str, ...]:
+    try:
+        quorum.await_agreement()
+    except TimeoutError_ as error:
+        return (str(error),)
+    return ()
 
 
 def _round(quorum: Quorum, clients: _Clients, history: HistoryWriter, fault: str) -> float:
@@ -173,12 +184,16 @@ def _round(quorum: Quorum, clients: _Clients, history: HistoryWriter, fault: str
             quorum.resume(victim)
     history.event("heal", target=victim)
     clients.await_acks(history.now())
-    quorum.await_agreement()
+    quorum.await_caught_up()
     return longest_gap([end for _, end in clients.acks], begun, history.now())
 
 
 def _judged(
-    path: Path, acks: list[tuple[float, float]], gaps: tuple[float, ...], calm_end: float
+    path: Path,
+    acks: list[tuple[float, float]],
+    gaps: tuple[float, ...],
+    calm_end: float,
+    failures: tuple[str, ...],
 ) -> QuorumResult:
     history = read_history(path)
     judgement = judge(history)
@@ -189,4 +204,5 @@ def _judged(
         acked=len(acks),
         unknown=sum(each.outcome is Outcome.UNKNOWN for each in history.operations),
         findings=judgement.findings,
+        failures=failures,
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from chaos.history import Outcome
-from chaos.peers.client import PeerAnswer, PeerClient
+from chaos.peers.client import TRY_SECONDS, PeerAnswer, PeerClient
 from chaos.peers.cluster import PeerCluster
 from kraftlog import Admin, NewTopic
 from kraftlog.errors import ConfigError, KraftError
@@ -26,6 +26,7 @@ class MetadataClient(Protocol):
 
 class Quorum(Protocol):
     def await_leader(self) -> str: ...
+    def await_caught_up(self) -> None: ...
     def await_agreement(self) -> object: ...
     def kill(self, name: str) -> None: ...
     def pause(self, name: str) -> None: ...
@@ -94,6 +95,9 @@ class KraftlogQuorum:
         self._cluster.wait_healthy("60s")
         return self._cluster.controller()
 
+    def await_caught_up(self) -> None:
+        self._cluster.wait_healthy("60s")
+
     def await_agreement(self) -> None:
         self._cluster.wait_healthy("60s")
 
@@ -110,7 +114,10 @@ class KraftlogQuorum:
         self._cluster.start_node(name)
 
     def client(self) -> AdminClient:
-        return AdminClient(self._cluster.admin())
+        """With the same time for each try as the peer's client has: else the gap that a frozen
+        leader makes would be that of request.timeout.ms.
+        """
+        return AdminClient(Admin(self._cluster.bootstrap, request_timeout=TRY_SECONDS))
 
     def close(self) -> None:
         self._cluster.close()
