@@ -1,3 +1,5 @@
 """Spark looks for modules of this name, and finds format("kraftlog") without registering it."""
 
-from spark_connector.source import KraftlogSource as DefaultSource  # noqa: F401
+from spark_connector.source import KraftlogSource
+
+DefaultSource = KraftlogSource

@@ -168,7 +168,7 @@ class Cluster:
         self, places: Sequence[TopicPartition], known: Offsets, wait_ms: int
     ) -> dict[TopicPartition, Ends]:
         async def once(remaining_ms: float) -> dict[TopicPartition, Ends]:
-            groups = self._by_leader(places)
+            groups = await self._by_leader(places)
             found: dict[TopicPartition, Ends] = {}
             # Those that are not asked to wait tell the others' ends too, so nothing is missed.
             asked = [
@@ -194,9 +194,11 @@ class Cluster:
 
         return ask
 
-    def _by_leader(
+    async def _by_leader(
         self, places: Sequence[TopicPartition]
     ) -> list[tuple[Node, list[TopicPartition]]]:
+        for name in {place.topic for place in places}:
+            await self._client.ensure_topic(name, timeout_ms=MISSING_TOPIC_MS)
         groups: dict[int, tuple[Node, list[TopicPartition]]] = {}
         for place in places:
             node, _ = self._client.view.leader(place)
@@ -248,7 +250,7 @@ class Cluster:
         """About how many bytes of log each range has."""
 
         async def once(remaining_ms: float) -> dict[TopicPartition, int]:
-            groups = self._by_leader([each.place for each in ranges])
+            groups = await self._by_leader([each.place for each in ranges])
             asked = [self._ask_bytes(node, group, by_place, remaining_ms) for node, group in groups]
             return {
                 place: size

@@ -65,6 +65,8 @@ class _Gatherer:
         return wanted._replace(start=max(self._position, wanted.start))
 
     def read(self, wanted: Range) -> "Iterator[pa.RecordBatch]":
+        # The first batch may reach back to before what is wanted.
+        self._position = max(self._position, wanted.start)
         source = cluster(self._options.client.common)
         messages = Prefetch(_messages(source, wanted, self._options), AHEAD)
         try:
@@ -139,3 +141,6 @@ class Prefetch:
     def close(self) -> None:
         """Nothing more is wanted. What is being fetched now comes to nothing."""
         self._closed.set()
+
+    def join(self) -> None:
+        self._thread.join()

@@ -16,7 +16,11 @@ from spark_connector.options import (
 SERVERS = {"kafka.bootstrap.servers": "b1:1"}
 
 
-def source(*, streaming: bool = False, **options: str) -> SourceOptions:
+def source(**options: str) -> SourceOptions:
+    return read(options, streaming=False)
+
+
+def read(options: dict[str, str], *, streaming: bool) -> SourceOptions:
     given = {name.lower(): value for name, value in ({"subscribe": "t"} | options).items()}
     return source_options(SERVERS | given, streaming=streaming)
 
@@ -26,25 +30,24 @@ def sink(**options: str) -> SinkOptions:
 
 
 def test_the_defaults_are_kafkas() -> None:
-    read, stream = source(), source(streaming=True)
-    assert read.topics.names == ("t",)
-    assert read.starting.everywhere == Offset.START
+    plain, stream = source(), read({}, streaming=True)
+    assert plain.topics.names == ("t",)
+    assert plain.starting.everywhere == Offset.START
     assert stream.starting.everywhere == Offset.END
-    assert read.ending.everywhere == Offset.END
-    assert read.fail_on_data_loss
-    assert not read.include_headers
-    assert read.no_match is NoMatch.ERROR
-    assert (read.max_offsets, read.min_offsets, read.max_bytes) == (None, None, None)
-    assert (read.min_partitions, read.max_records_per_partition) == (None, None)
-    assert read.max_trigger_delay_ms == 15 * 60_000
-    assert (read.patience_ms, read.offset_retries, read.offset_retry_ms) == (120_000, 3, 10)
-    assert read.client.common.bootstrap == ("b1:1",)
-    assert read.client.common.client_id.startswith("spark-kraftlog-source-")
+    assert plain.ending.everywhere == Offset.END
+    assert plain.fail_on_data_loss
+    assert not plain.include_headers
+    assert plain.no_match is NoMatch.ERROR
+    assert (plain.max_offsets, plain.min_offsets, plain.max_bytes) == (None, None, None)
+    assert (plain.min_partitions, plain.max_records_per_partition) == (None, None)
+    assert plain.max_trigger_delay_ms == 15 * 60_000
+    assert (plain.patience_ms, plain.offset_retries, plain.offset_retry_ms) == (120_000, 3, 10)
+    assert plain.client.common.bootstrap == ("b1:1",)
+    assert plain.client.common.client_id.startswith("spark-kraftlog-source-")
 
 
 def test_every_option() -> None:
-    read = source(
-        streaming=True,
+    options = dict(
         startingOffsets="earliest",
         failOnDataLoss="false",
         maxOffsetsPerTrigger="100",
@@ -63,17 +66,18 @@ def test_every_option() -> None:
             "kafka.request.timeout.ms": "900",
         },
     )
-    assert read.starting.everywhere == Offset.START
-    assert not read.fail_on_data_loss
-    assert (read.max_offsets, read.min_offsets, read.max_bytes) == (100, 10, 1000)
-    assert (read.min_partitions, read.max_records_per_partition) == (4, 50)
-    assert read.max_trigger_delay_ms == 60_000
-    assert (read.patience_ms, read.offset_retries, read.offset_retry_ms) == (5000, 0, 7)
-    assert read.include_headers
-    assert read.no_match is NoMatch.LATEST
-    assert read.client.common.client_id.startswith("mine-")
-    assert read.client.common.request_timeout_ms == 900
-    assert pickle.loads(pickle.dumps(read)) == read  # noqa: S301  our own
+    given = read(options, streaming=True)
+    assert given.starting.everywhere == Offset.START
+    assert not given.fail_on_data_loss
+    assert (given.max_offsets, given.min_offsets, given.max_bytes) == (100, 10, 1000)
+    assert (given.min_partitions, given.max_records_per_partition) == (4, 50)
+    assert given.max_trigger_delay_ms == 60_000
+    assert (given.patience_ms, given.offset_retries, given.offset_retry_ms) == (5000, 0, 7)
+    assert given.include_headers
+    assert given.no_match is NoMatch.LATEST
+    assert given.client.common.client_id.startswith("mine-")
+    assert given.client.common.request_timeout_ms == 900
+    assert pickle.loads(pickle.dumps(given)) == given  # noqa: S301  our own
 
 
 def test_names_with_and_without_the_prefix() -> None:
@@ -151,7 +155,7 @@ def test_what_is_missing() -> None:
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
 def test_a_stream_has_no_end(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} is for batch reads"):
-        source(streaming=True, **{name: "latest"})
+        read({name: "latest"}, streaming=True)
 
 
 def test_no_security_is_what_there_is() -> None:

@@ -26,6 +26,7 @@ def test_a_key_goes_where_kafkas_producers_send_it(
     sticky = partitions - 1
     seen = []
     for partition, part in spread("t", rows_of(column, cut), partitions, sticky):
+        assert part.keys is not None
         numbers = [int(value) for value in part.values.to_pylist()]
         assert numbers == sorted(numbers), "the order of a partition is kept"
         seen += numbers
