@@ -17,8 +17,8 @@ PARTITIONS = (
     ),
     Mutant(
         "replica cut to its high watermark",
-        "brokers.replica_fetcher:SourceFetcher._part_ways",
-        (("truncation_point(partition.log, leader)", "partition.high_watermark"),),
+        "brokers.replica_fetcher:truncation_point",
+        (("own = log.end_for_epoch(leader.epoch)", "return log.high_watermark"),),
         _SEEDS,
         _KIND,
     ),

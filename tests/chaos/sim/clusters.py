@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from chaos.sim.cluster import Cluster
+from chaos.sim.machine import ListMachine
 from chaos.sim.node import SimNode
 from chaos.sim.options import Options
 
@@ -46,6 +47,11 @@ def append(cluster: Cluster, leader: SimNode, value: bytes) -> int:
     run_until(cluster, lambda: bool(outcomes))
     assert isinstance(outcomes[0], int), outcomes
     return outcomes[0]
+
+
+def machine_of(node: SimNode) -> ListMachine:
+    assert isinstance(node.machine, ListMachine)
+    return node.machine
 
 
 def followers(cluster: Cluster, leader: SimNode) -> list[SimNode]:

@@ -9,3 +9,11 @@ from collections.abc import Mapping
 SEEDS: Mapping[int, str] = {
     10: "a leader that had removed itself, alone with that record, and nobody could be elected",
 }
+
+METADATA_SEEDS: Mapping[int, str] = {
+    106: "a controller that went on after its disk refused an append, ahead of its own log",
+}
+
+PARTITION_SEEDS: Mapping[int, str] = {
+    10: "a copy that was taken away and given back is another copy (of the simulator, not of ours)",
+}

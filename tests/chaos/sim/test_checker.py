@@ -20,7 +20,7 @@ from quorum.core.messages import (
 from quorum.core.replica import Replica
 from quorum.core.state import Candidate, ElectionState
 from quorum.core.tally import Tally
-from tests.chaos.sim.clusters import append, elect, followers, has_all, run_until, start
+from tests.chaos.sim.clusters import append, elect, followers, has_all, machine_of, run_until, start
 
 
 class Case:
@@ -211,7 +211,7 @@ def test_a_leader_that_cuts_its_log(case: Case) -> None:  # Q9
 
 
 def test_a_state_that_is_not_that_of_its_offset(case: Case) -> None:  # Q10
-    case.follower.machine.digest += 1
+    machine_of(case.follower).digest += 1
     case.cluster.checker._seen[case.follower.key].applied = -1
     case.break_rule("Q10 a state is not that of its offset", case.follower)
 
@@ -219,7 +219,7 @@ def test_a_state_that_is_not_that_of_its_offset(case: Case) -> None:  # Q10
 def test_a_leader_that_acts_before_it_knows_all(case: Case) -> None:  # Q10
     assert case.leader.driver is not None
     case.leader.driver.applier.applied_offset = 0
-    case.leader.machine.digest = 0
+    machine_of(case.leader).digest = 0
     case.break_rule("Q10 leads before it has applied all", case.leader)
 
 

@@ -9,7 +9,7 @@ from chaos.sim.faults import Faults
 from chaos.sim.liveness import ANSWER_MS, Liveness
 from chaos.sim.operators import Operators
 from kraftlog._check import InvariantViolation
-from tests.chaos.sim.clusters import append, elect, followers, run_for, run_until, start
+from tests.chaos.sim.clusters import append, elect, followers, machine_of, run_for, run_until, start
 
 
 class Case:
@@ -89,7 +89,7 @@ def test_states_that_differ_are_noticed() -> None:  # V2
     case = Case()
     append(case.cluster, case.leader, b"v")
     run_for(case.cluster, 1_000)
-    case.leader.machine.digest += 1
+    machine_of(case.leader).digest += 1
     with pytest.raises(InvariantViolation, match="V2 states differ"):
         case.cluster.checker.check_converged(case.leader)
     ledger = case.cluster.checker.ledger

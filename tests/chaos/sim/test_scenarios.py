@@ -17,6 +17,7 @@ from tests.chaos.sim.clusters import (
     elect,
     followers,
     has_all,
+    machine_of,
     run_for,
     run_until,
     start,
@@ -131,7 +132,7 @@ def test_a_voter_that_lost_its_disk_comes_back_as_another_one() -> None:
         return newest is not None and newest.core is not None and new.key in newest.core.voters
 
     run_until(cluster, lambda: is_voter() and has_all(cluster, cluster.nodes))
-    assert new.machine.records == leader.machine.records
+    assert machine_of(new).records == machine_of(leader).records
 
 
 def test_who_cannot_be_heard_does_not_raise_the_epoch() -> None:  # V4

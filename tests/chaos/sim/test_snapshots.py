@@ -4,7 +4,15 @@ import errno
 from random import Random
 
 from chaos.sim.snapshots import drop_log, take_snapshot
-from tests.chaos.sim.clusters import append, elect, followers, has_all, run_for, run_until, start
+from tests.chaos.sim.clusters import (
+    append,
+    elect,
+    followers,
+    has_all,
+    run_for,
+    run_until,
+    start,
+)
 
 
 def test_a_snapshot_is_written_told_and_the_log_dropped_behind_it() -> None:  # Q11
@@ -37,7 +45,7 @@ def test_a_newcomer_loads_the_snapshot_of_the_leader() -> None:  # Q11
     drop_log(cluster, leader, Random(1))
     newcomer = cluster.replace_disk(followers(cluster, leader)[0])
     run_until(cluster, lambda: has_all(cluster, [newcomer]))
-    assert newcomer.machine.records == leader.machine.records
+    assert machine_of(newcomer).records == machine_of(leader).records
     assert cluster.sightings["snapshot of a leader loaded"] == 1
 
 
