@@ -83,6 +83,9 @@ quorum = LazyGroup(
         "why": ("kraftctl.quorum_commands:why", "Why there is no leader, or who refuses whom."),
         "add": ("kraftctl.quorum_commands:add", "Make an observer a voter."),
         "remove": ("kraftctl.quorum_commands:remove", "Take a voter out."),
+        "transfer": ("kraftctl.quorum_lead:transfer", "Have another voter lead."),
+        "step-down": ("kraftctl.quorum_lead:step_down", "Have anybody else lead."),
+        "history": ("kraftctl.quorum_lead:history", "Who has led, and which voters there were."),
     },
     "The controllers.",
 )
@@ -91,7 +94,10 @@ node = LazyGroup(
     "node",
     {
         "ls": ("kraftctl.node_commands:ls", "All brokers, and why one is fenced."),
+        "info": ("kraftctl.node_commands:info", "One node: a broker or a controller."),
         "run": ("kraftctl.node_commands:run", "Run a controller or a broker from a file."),
+        "format": ("kraftctl.node_commands:format_", "Make an empty directory a controller's."),
+        "drain": ("kraftctl.node_commands:drain", "Move all replicas off a broker."),
         "fence": ("kraftctl.node_commands:fence", "Take a broker out of service."),
         "unfence": ("kraftctl.node_commands:unfence", "Let it back in."),
         "decommission": ("kraftctl.node_commands:decommission", "Forget a broker for good."),
@@ -130,6 +136,20 @@ spark = LazyGroup(
     "Spark on this machine.",
 )
 
+_META = "kraftctl.meta_commands"
+
+meta = LazyGroup(
+    "meta",
+    {
+        "ls": (f"{_META}:ls", "The names below a path."),
+        "cat": (f"{_META}:cat", "What stands at a path."),
+        "tree": (f"{_META}:tree", "All names below a path, indented."),
+        "log": (f"{_META}:log_", "Every record, and why it was written."),
+        "blame": (f"{_META}:blame", "Which records made a path what it is."),
+    },
+    "Metadata, as a tree and as the log that made it; of a cluster or of files (--dir).",
+)
+
 _LOCAL = "kraftctl.local_commands"
 
 main = LazyGroup(
@@ -144,6 +164,7 @@ main = LazyGroup(
         "demo": ("kraftctl.demo_command:demo", "A cluster that fails over before your eyes."),
         "status": ("kraftctl.look_commands:status", "The cluster on one screen."),
         "health": ("kraftctl.look_commands:health", "Is it fine? If not, why, and what now?"),
+        "events": (f"{_META}:events", "What has happened, from the metadata log."),
         "topic": ("kraftctl.cli:topic", "Topics."),
         "partition": ("kraftctl.cli:partition", "Partitions."),
         "config": ("kraftctl.cli:config", "Configuration."),
@@ -151,6 +172,8 @@ main = LazyGroup(
         "consume": ("kraftctl.consume_command:consume", "Read records."),
         "quorum": ("kraftctl.cli:quorum", "The controllers."),
         "node": ("kraftctl.cli:node", "Brokers and controllers, one by one."),
+        "meta": ("kraftctl.cli:meta", "Metadata: tree, log, blame; live and offline."),
+        "schema": ("kraftctl.schema_command:schema", "What the JSON of a command looks like."),
         "log": ("kraftctl.cli:log", "Files of a log, without a server."),
         "spark": ("kraftctl.cli:spark", "Spark on this machine."),
         "drill": ("kraftctl.cli:drill", "Failure drills with a verdict."),

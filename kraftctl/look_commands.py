@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import click
 
+from kraftctl.controllers import Belief, beliefs, leader_of
 from kraftctl.exit_codes import OK, UNHEALTHY
 from kraftctl.output import Json, table
-from kraftctl.quorum_commands import BELIEFS, Belief, belief_row, beliefs, leader_of
+from kraftctl.quorum_commands import BELIEFS, belief_row
 from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import ClusterDescription, TopicDescription
 from kraftlog.errors import KraftError

@@ -1,12 +1,26 @@
 """`kraftctl node ...`"""
 
 import sys
+from collections.abc import Mapping
 
 import click
 
-from kraftctl.exit_codes import OK, Guarded
+from kraftctl.controllers import beliefs
+from kraftctl.exit_codes import OK, Guarded, NotFound
 from kraftctl.output import Json, table
+from kraftctl.partition_commands import Pace, move, show_plan
 from kraftctl.session import Session, cluster_options, command
+from kraftlog.admin_types import BrokerDescription, QuorumDescription
+from kraftlog.durations import to_seconds
+from kraftlog.types import TopicPartition
+
+PASS_ON = {"ignore_unknown_options": True, "help_option_names": ()}
+
+
+def _state(broker: BrokerDescription) -> str:
+    if broker.in_controlled_shutdown:
+        return "shutting down"
+    return "fenced" if broker.fenced else "active"
 
 
 @click.command()
@@ -21,11 +35,7 @@ def ls(session: Session) -> int:
             each.broker_id,
             f"{each.host}:{each.port}",
             each.rack,
-            "shutting down"
-            if each.in_controlled_shutdown
-            else "fenced"
-            if each.fenced
-            else "active",
+            _state(each),
             each.leaders,
             each.replicas,
             each.heartbeat_ago_ms,
@@ -86,6 +96,135 @@ def decommission(session: Session, broker: int, *, yes: bool) -> int:
         admin.unregister_broker(broker)
     session.output.show({"broker": broker}, f"broker {broker} is forgotten")
     return OK
+
+
+@click.command()
+@click.argument("node", type=int)
+@cluster_options
+@command
+def info(session: Session, node: int) -> int:
+    """One node: a broker, or a controller."""
+    found = _broker_info(session, node) or _controller_info(session, node)
+    if found is None:
+        raise NotFound(f"no node has id {node}", hint="kraftctl node ls, kraftctl quorum status")
+    session.output.show(found, "\n".join(f"{key:<16}{_plain(found[key])}" for key in found))
+    return OK
+
+
+def _plain(value: Json) -> str:
+    return "-" if value is None or value == "" else str(value)
+
+
+def _controller_info(session: Session, node: int) -> dict[str, Json] | None:
+    for address, belief in beliefs(session).items():
+        if isinstance(belief, QuorumDescription) and belief.node.node_id == node:
+            return {
+                "node": node,
+                "role": "controller",
+                "address": address,
+                "directory_id": str(belief.node.directory_id),
+                "state": belief.role,
+                "epoch": belief.epoch,
+                "leader": belief.leader.node_id if belief.leader else None,
+                "end_offset": belief.end_offset,
+                "high_watermark": belief.high_watermark,
+                "log_start_offset": belief.log_start_offset,
+            }
+    return None
+
+
+def _broker_info(session: Session, node: int) -> dict[str, Json] | None:
+    with session.admin() as admin:
+        cluster = admin.describe_cluster()
+    for each in cluster.brokers:
+        if each.broker_id == node:
+            return {
+                "node": node,
+                "role": "broker",
+                "address": f"{each.host}:{each.port}",
+                "rack": each.rack,
+                "state": _state(each),
+                "why": each.fence_cause,
+                "broker_epoch": each.broker_epoch,
+                "incarnation_id": str(each.incarnation_id),
+                "heartbeat_ms": each.heartbeat_ago_ms,
+                "metadata_lag": max(0, cluster.offset - each.applied_offset),
+                "leads": each.leaders,
+                "replicas": each.replicas,
+            }
+    return None
+
+
+# -- emptying a broker
+
+
+@click.command()
+@click.argument("broker", type=int)
+@click.option("--within", default="10m", show_default=True, help="Stop waiting after that long.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan.")
+@cluster_options
+@command
+def drain(session: Session, broker: int, *, within: str, dry_run: bool) -> int:
+    """Move all replicas off a broker, to those that have fewest."""
+    with session.admin() as admin:
+        cluster = admin.describe_cluster()
+        if broker not in {each.broker_id for each in cluster.brokers}:
+            raise NotFound(f"there is no broker {broker}", hint="kraftctl node ls shows them")
+        loads = {
+            each.broker_id: each.replicas
+            for each in cluster.brokers
+            if each.broker_id != broker and not each.fenced and not each.in_controlled_shutdown
+        }
+        topics = admin.describe_topics().raise_for_errors().ok.values()
+        before = {
+            TopicPartition(topic.name, each.partition): each.replicas
+            for topic in topics
+            for each in topic.partitions
+        }
+        plan = drained(before, broker, loads)
+        show_plan(session, before, plan)
+        if not dry_run:
+            move(session, admin, plan, Pace(within=to_seconds(within, "--within")))
+    moved = [str(place) for place in plan]
+    data: Json = {"broker": broker, "moved": [] if dry_run else list(moved), "dry_run": dry_run}
+    then = f"; next: kraftctl node decommission {broker}"
+    text = "nothing was changed" if dry_run else f"broker {broker} has no replica any more{then}"
+    session.output.show(data, text)
+    return OK
+
+
+def drained(
+    before: Mapping[TopicPartition, tuple[int, ...]], broker: int, loads: Mapping[int, int]
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """Each replica on the broker goes to the one with fewest that has none of the partition."""
+    counts = dict(loads)
+    plan = {}
+    for place, replicas in sorted(before.items()):
+        if broker not in replicas:
+            continue
+        fit = [each for each in counts if each not in replicas]
+        if not fit:
+            raise Guarded(
+                f"{place} has {len(replicas)} replicas, and no other broker is there to take one",
+                hint="start another: kraftctl up -n N; or fewer replicas:"
+                " kraftctl partition reassign --brokers ... --rf N",
+            )
+        heir = min(fit, key=lambda each: (counts[each], each))
+        counts[heir] += 1
+        plan[place] = tuple(heir if each == broker else each for each in replicas)
+    return plan
+
+
+# -- running one
+
+
+@click.command("format", context_settings=PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def format_(arguments: tuple[str, ...]) -> None:
+    """Make an empty directory that of a controller, not a voter, of a cluster that exists."""
+    from quorum.cli import main  # noqa: PLC0415 - loads the server
+
+    sys.exit(main(["format", *arguments]))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -1,18 +1,26 @@
 """`kraftctl partition ...`"""
 
+import contextlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from kraftctl.exit_codes import OK, UNHEALTHY, Guarded
+from kraftctl.exit_codes import OK, UNHEALTHY, Guarded, exit_code
 from kraftctl.output import Json, table
 from kraftctl.session import Session, cluster_options, command
 from kraftctl.topic_commands import finish, names_of, partition_json
-from kraftlog.admin_types import PartitionDescription, ReplicaDescription
-from kraftlog.errors import ConfigError, KraftError, UnknownTopicOrPartition
+from kraftlog.admin_types import (
+    ConfigResource,
+    ConfigValue,
+    PartitionDescription,
+    ReplicaDescription,
+)
+from kraftlog.durations import to_seconds
+from kraftlog.errors import ConfigError, KraftError, TimeoutError_, UnknownTopicOrPartition
 from kraftlog.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -166,6 +174,9 @@ def verify(session: Session, place: str) -> int:
 @click.option("--cancel", is_flag=True, help="Stop moves that go on.")
 @click.option("--status", is_flag=True, help="The moves that go on.")
 @click.option("--wait/--no-wait", default=True, help="Wait until all have moved.")
+@click.option("--within", default="10m", show_default=True, help="Stop waiting after that long.")
+@click.option("--batch", type=click.IntRange(1), metavar="N", help="So many partitions at a time.")
+@click.option("--throttle", type=click.IntRange(1), metavar="BYTES/S", help="Per broker.")
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @cluster_options
 @command
@@ -181,6 +192,9 @@ def reassign(
     cancel: bool,
     status: bool,
     wait: bool,
+    within: str,
+    batch: int | None,
+    throttle: int | None,
     dry_run: bool,
 ) -> int:
     """Move partitions to other brokers. The plan is shown, and the undo can be kept."""
@@ -189,15 +203,17 @@ def reassign(
             return _ongoing(session, admin, cancel=cancel)
         before = _assignments(admin, places)
         plan = _plan(before, to=to, brokers=brokers, rf=rf, plan_file=plan_file)
-        _show_plan(session, before, plan)
+        show_plan(session, before, plan)
         if dry_run:
+            session.output.show(_plan_json(plan), "nothing was changed")
             return OK
         if undo_file:
             _write_plan(undo_file, {place: before[place] for place in plan})
-        results = admin.reassign(dict(plan))
-        code = finish(session.output, names_of(results.errors), "moving", _plan_json(plan))
-        if wait:
-            _wait(session, admin, list(plan))
+        if throttle and not wait:
+            raise ConfigError("--throttle and --no-wait", hint="somebody has to end the limit")
+        pace = Pace(wait, to_seconds(within, "--within"), batch, throttle)
+        code = move(session, admin, plan, pace)
+        session.output.show(_plan_json(plan), "moved" if wait else "moving")
         return code
 
 
@@ -280,7 +296,7 @@ def _ids(text: str, flag: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _show_plan(session: Session, before: Plan, plan: Plan) -> None:
+def show_plan(session: Session, before: Plan, plan: Plan) -> None:
     rows = [(place, before.get(place, ()), target) for place, target in plan.items()]
     session.output.note(table(("PARTITION", "FROM", "TO"), rows) if rows else "nothing to move")
 
@@ -313,7 +329,9 @@ def _read_plan(path: str) -> dict[TopicPartition, tuple[int, ...]]:
         raise ConfigError(f"{path} is no plan: {error!r}", hint="--undo writes one") from None
 
 
-def _wait(session: Session, admin: "Admin", places: Sequence[TopicPartition]) -> None:
+def wait_moved(
+    session: Session, admin: "Admin", places: Sequence[TopicPartition], deadline: float
+) -> None:
     """Until nothing of it moves any more; says how much is left."""
     last = -1
     while True:
@@ -323,4 +341,60 @@ def _wait(session: Session, admin: "Admin", places: Sequence[TopicPartition]) ->
             last = left
         if left == 0:
             return
+        if time.monotonic() > deadline:
+            raise TimeoutError_(
+                f"{left} of {len(places)} partitions still move",
+                hint="they go on moving: kraftctl partition reassign --status; --cancel stops them",
+            )
         time.sleep(POLL_SECONDS)
+
+
+def move(session: Session, admin: "Admin", plan: Plan, pace: "Pace") -> int:
+    """Carry a plan out, so many at a time, and wait for each part; the exit code."""
+    places = list(plan)
+    size = pace.batch or len(places) or 1
+    parts = [places[at : at + size] for at in range(0, len(places), size)]
+    deadline = time.monotonic() + pace.within
+    code = OK
+    with throttled(admin, {place.topic for place in places}, pace.throttle):
+        for part in parts:
+            results = admin.reassign({place: plan[place] for place in part})
+            for name, error in names_of(results.errors).items():
+                session.output.note(f"error: {name}: {error.message}")
+                code = exit_code(error)
+            if pace.wait:
+                wait_moved(session, admin, part, deadline)
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a plan is carried out."""
+
+    wait: bool = True
+    within: float = 600.0
+    batch: int | None = None
+    throttle: int | None = None
+    """Bytes per second and broker."""
+
+
+_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+_REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+@contextlib.contextmanager
+def throttled(admin: "Admin", topics: Collection[str], rate: int | None) -> Iterator[None]:
+    """Limit what moving costs the brokers; the limit goes when the work is over."""
+    if rate is None:
+        yield
+        return
+    on: dict[ConfigResource, dict[str, ConfigValue]] = {
+        ConfigResource.broker(): dict.fromkeys(_RATES, str(rate)),
+        **{ConfigResource.topic(topic): dict.fromkeys(_REPLICAS, "*") for topic in topics},
+    }
+    admin.alter_configs(on).raise_for_errors()
+    try:
+        yield
+    finally:
+        off = {resource: dict[str, ConfigValue].fromkeys(keys) for resource, keys in on.items()}
+        admin.alter_configs(off).raise_for_errors()

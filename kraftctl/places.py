@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from kraftctl.exit_codes import NotFound
 from kraftlog.errors import ConfigError
-from kraftlog.local.layout import BROKER, load
+from kraftlog.local.layout import BROKER, CONTROLLER, Layout, load
 
 LOCAL = "local"
 DEFAULT_CLUSTER = "dev"
@@ -84,19 +84,43 @@ def bootstrap_of(
     name = profile or environment.get("KRAFTCTL_PROFILE") or LOCAL
     if name != LOCAL:
         return _from_file(places, name)
-    cluster = places.current
-    if cluster is None:
-        raise NotFound(
-            "there is no local cluster", hint="start one: kraftctl up -d, or say -b HOST:PORT"
-        )
-    return local_bootstrap(places, cluster)
+    return local_bootstrap(places, _current(places))
+
+
+def controllers_of(
+    places: Places,
+    environment: Mapping[str, str],
+    *,
+    bootstrap: str | None = None,
+    profile: str | None = None,
+) -> tuple[str, ...]:
+    """The controllers of a local cluster, which has written them down; of others none."""
+    if bootstrap or (environment.get("KRAFTCTL_BOOTSTRAP") and not profile):
+        return ()
+    if (profile or environment.get("KRAFTCTL_PROFILE") or LOCAL) != LOCAL:
+        return ()
+    layout = _layout(places, _current(places))
+    return tuple(member.address for member in layout.of_role(CONTROLLER))
 
 
 def local_bootstrap(places: Places, cluster: str) -> str:
+    layout = _layout(places, cluster)
+    return ",".join(member.address for member in layout.of_role(BROKER))
+
+
+def _current(places: Places) -> str:
+    if places.current is None:
+        raise NotFound(
+            "there is no local cluster", hint="start one: kraftctl up -d, or say -b HOST:PORT"
+        )
+    return places.current
+
+
+def _layout(places: Places, cluster: str) -> Layout:
     layout = load(places.cluster(cluster))
     if layout is None:
         raise NotFound(f"there is no local cluster {cluster!r}", hint="start one: kraftctl up -d")
-    return ",".join(member.address for member in layout.of_role(BROKER))
+    return layout
 
 
 def _from_file(places: Places, name: str) -> str:

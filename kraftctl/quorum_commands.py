@@ -2,10 +2,11 @@
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import click
 
+from kraftctl.controllers import Belief, beliefs, leader_of
 from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
 from kraftctl.output import Json, table
 from kraftctl.session import Session, cluster_options, command
@@ -13,28 +14,6 @@ from kraftlog.admin_types import QuorumDescription, Refused, Voter
 from kraftlog.errors import KraftError, TimeoutError_
 
 POLL_SECONDS = 0.1
-
-Belief = QuorumDescription | KraftError
-
-
-def beliefs(session: Session) -> dict[str, Belief]:
-    """What each controller believes, or why it does not say."""
-    found: dict[str, Belief] = {}
-    with session.admin() as admin:
-        for address in admin.controllers():
-            try:
-                found[address] = admin.describe_quorum(address)
-            except KraftError as error:
-                found[address] = error
-    return found
-
-
-def leader_of(found: Iterable[Belief]) -> QuorumDescription | None:
-    """The leader of the newest epoch, if it is heard."""
-    known = [each for each in found if isinstance(each, QuorumDescription)]
-    newest = max((each.epoch for each in known), default=0)
-    leaders = [each for each in known if each.role == "leader" and each.epoch == newest]
-    return leaders[0] if leaders else None
 
 
 def belief_row(address: str, belief: Belief) -> tuple[object, ...]:
@@ -139,8 +118,12 @@ def why(session: Session) -> int:
     ]
     for address, belief in found.items():
         lines += _explain(address, belief)
+    cause, fix = ("", "") if leader else explain_trouble(found)
+    lines += [f"Cause: {cause}", f"Fix:   {fix}"] if cause else []
     data: Json = {
         "leader": leader.node.node_id if leader else None,
+        "cause": cause,
+        "fix": fix,
         "voters": voters,
         "reachable": [each.node.node_id for each in reachable],
         "refusals": [
@@ -159,6 +142,36 @@ def why(session: Session) -> int:
     }
     session.output.show(data, "\n".join(lines))
     return OK if leader else UNHEALTHY
+
+
+def explain_trouble(found: Mapping[str, Belief]) -> tuple[str, str]:
+    """Why nobody leads, most likely, and what to do about it."""
+    said = [each for each in found.values() if isinstance(each, QuorumDescription)]
+    silent = [address for address, each in found.items() if isinstance(each, KraftError)]
+    voters = max((len(each.voters) for each in said), default=len(found))
+    majority = voters // 2 + 1
+    restart = f"start {', '.join(silent)} again" if silent else ""
+    if len(said) < majority:
+        return f"a majority is {majority} of {voters} voters, and {len(said)} answer", restart
+    notes = [(each, note) for each in said for note in each.refusals if note.ours]
+    behind = sorted({note.node_id for _, note in notes if note.refusal == "log behind"})
+    longest = max(said, key=lambda each: each.end_offset)
+    if behind:
+        names = ", ".join(map(str, behind))
+        return (
+            f"{names} asked for votes with a log that is behind: others hold more of it",
+            f"wait until {longest.node.node_id} campaigns, whose log ends at {longest.end_offset}"
+            + (f"; or {restart}" if restart else ""),
+        )
+    rivals = {note.node_id for _, note in notes if note.refusal == "already voted"}
+    if rivals:
+        names = ", ".join(map(str, sorted(rivals | {each.node.node_id for each, _ in notes})))
+        return (
+            f"a split vote: {names} campaign at the same time, and none has {majority} votes",
+            "wait: each draws another pause before it tries again"
+            + (f"; {restart}" * bool(silent)),
+        )
+    return "an election goes on, or the voters do not reach each other", restart or "ask again soon"
 
 
 def _explain(address: str, belief: Belief) -> list[str]:

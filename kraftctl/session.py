@@ -12,7 +12,7 @@ from click.decorators import FC
 
 from kraftctl.exit_codes import INTERRUPTED, OK, exit_code
 from kraftctl.output import FORMATS, Output
-from kraftctl.places import Places, bootstrap_of
+from kraftctl.places import Places, bootstrap_of, controllers_of
 from kraftlog.errors import KraftError
 
 if TYPE_CHECKING:
@@ -34,6 +34,13 @@ class Session:
     @property
     def bootstrap(self) -> str:
         return bootstrap_of(
+            self.places, os.environ, bootstrap=self._bootstrap, profile=self._profile
+        )
+
+    @property
+    def local_controllers(self) -> tuple[str, ...]:
+        """Where the controllers of a local cluster listen; empty: it is not one that `up` made."""
+        return controllers_of(
             self.places, os.environ, bootstrap=self._bootstrap, profile=self._profile
         )
 

@@ -1,6 +1,10 @@
 import pytest
 
+from kraftctl.exit_codes import Guarded
+from kraftctl.node_commands import drained
+from kraftlog.types import TopicPartition
 from tests.kraftctl.conftest import Run, invoke
+from tests.kraftctl.test_schema_command import check
 
 pytestmark = pytest.mark.slow
 
@@ -13,6 +17,7 @@ def state(kraftctl: Run, broker: int) -> str:
 
 def test_a_broker_is_fenced_and_let_back_in(kraftctl: Run) -> None:
     assert state(kraftctl, 2) == "active"
+    check(kraftctl("node", "fence", "2", "-o", "json"), "node fence")
     fenced = kraftctl("node", "fence", "2")
     assert (fenced.code, "kraftctl node unfence 2" in fenced.out) == (0, True)
     assert state(kraftctl, 2) == "fenced"
@@ -27,6 +32,23 @@ def test_a_broker_with_replicas_is_not_forgotten_by_accident(kraftctl: Run, topi
     assert (refused.code, "replicas" in refused.err) == (7, True)
     assert kraftctl("node", "decommission", "77").code == 5
     assert kraftctl("node", "fence", "77").code == 5
+
+
+def test_a_drained_broker_is_replaced_by_those_with_fewest() -> None:
+    one, two = TopicPartition("t", 0), TopicPartition("t", 1)
+    plan = drained({one: (1, 2), two: (2, 3)}, 1, {2: 5, 3: 1, 4: 2})
+    assert plan == {one: (3, 2)}
+    with pytest.raises(Guarded):
+        drained({one: (1, 2)}, 1, {2: 5})
+
+
+def test_one_node_is_shown_and_one_that_cannot_be_drained_is_refused(
+    kraftctl: Run, topic: str
+) -> None:
+    assert kraftctl("node", "info", "1", "-o", "json").pick("role") == "broker"
+    assert kraftctl("node", "info", "101", "-o", "json").pick("state") == "leader"
+    assert kraftctl("node", "info", "77").code == 5
+    assert kraftctl("node", "drain", "1").code == 7
 
 
 def test_a_node_needs_its_configuration() -> None:

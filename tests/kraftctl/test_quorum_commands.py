@@ -1,6 +1,7 @@
 import pytest
 
-from kraftctl.quorum_commands import belief_row, leader_of
+from kraftctl.controllers import leader_of
+from kraftctl.quorum_commands import belief_row
 from kraftlog.admin_types import QuorumDescription, Voter
 from kraftlog.errors import NetworkError
 from kraftlog.types import Uuid

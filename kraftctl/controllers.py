@@ -1,0 +1,91 @@
+"""Asking controllers directly, all at once: who there is, what each believes, what its log says.
+
+A command finds them by what it was given. Addresses behind `-b` may be brokers' or controllers'; a
+local cluster has written its controllers down. So these commands work while no broker does.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from kraftctl.session import Session
+from kraftlog.admin_types import QuorumDescription
+from kraftlog.durations import to_seconds
+from kraftlog.errors import KraftError
+
+if TYPE_CHECKING:
+    from quorum.client import QuorumClient
+
+ANSWER_MS = 2_000
+
+Belief = QuorumDescription | KraftError
+T = TypeVar("T")
+
+
+def beliefs(session: Session) -> dict[str, Belief]:
+    """What each controller believes, or why it does not say."""
+    found = with_controllers(session, _describe_known)
+    if any(isinstance(each, QuorumDescription) for each in found.values()):
+        return found
+    if session.local_controllers:
+        return found
+    with session.admin() as admin:  # the addresses are those of brokers
+        known = admin.controllers()
+    return with_controllers(session, _describe_known, known)
+
+
+def leader_of(found: Iterable[Belief]) -> QuorumDescription | None:
+    """The leader of the newest epoch, if it is heard."""
+    known = [each for each in found if isinstance(each, QuorumDescription)]
+    newest = max((each.epoch for each in known), default=0)
+    leaders = [each for each in known if each.role == "leader" and each.epoch == newest]
+    return leaders[0] if leaders else None
+
+
+def with_controllers(
+    session: Session,
+    act: "Callable[[QuorumClient], Coroutine[None, None, T]]",
+    addresses: Iterable[str] | None = None,
+) -> T:
+    """Do something with a client of some controllers, or of those that the command means."""
+    from kraftlog.resolver import resolver  # noqa: PLC0415 - gRPC takes its time to load
+    from quorum.client import QuorumClient  # noqa: PLC0415
+
+    given = tuple(addresses or session.local_controllers or session.bootstrap.split(","))
+    timeout_ms = min(ANSWER_MS, int(to_seconds(session.timeout, "--timeout") * 1000))
+
+    async def run() -> T:
+        resolve = resolver(os.environ)
+        async with QuorumClient(given, resolve=resolve, timeout_ms=timeout_ms) as client:
+            return await act(client)
+
+    return asyncio.run(run())
+
+
+async def _describe_known(client: "QuorumClient") -> dict[str, Belief]:
+    """Those that were named, then every voter that they know."""
+    found = await _describe(client, client.addresses)
+    said = [each for each in found.values() if isinstance(each, QuorumDescription)]
+    if not said:
+        return found
+    newest = max(said, key=lambda each: (each.epoch, each.role == "leader"))
+    endpoints = [replica.voter.endpoint for replica in newest.voters]
+    others = await _describe(client, [each for each in endpoints if each not in found])
+    return dict(sorted((found | others).items(), key=_by_node))
+
+
+async def _describe(client: "QuorumClient", addresses: Iterable[str]) -> dict[str, Belief]:
+    from kraftlog._admin_wire import decode_quorum  # noqa: PLC0415
+
+    answers = await client.describe_all(list(addresses))
+    return {
+        address: answer if isinstance(answer, KraftError) else decode_quorum(answer)
+        for address, answer in answers
+    }
+
+
+def _by_node(found: tuple[str, Belief]) -> tuple[int, str]:
+    address, belief = found
+    known = isinstance(belief, QuorumDescription)
+    return (belief.node.node_id if known else 1 << 31), address  # type: ignore[union-attr] # known
