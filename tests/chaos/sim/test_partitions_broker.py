@@ -10,7 +10,8 @@ def test_a_broker_lives_and_stops_in_good_order() -> None:
     broker = cluster.real[node.node_id]
     assert broker.manager is not None
     assert broker.lifecycle is not None
-    assert not broker.lifecycle.is_fenced
+    lifecycle = broker.lifecycle
+    until(cluster, lambda: not lifecycle.is_fenced)
     before = broker.lifecycle.broker_epoch
     cluster.ask_to_stop(node)
     until(cluster, lambda: cluster.real.get(node.node_id) not in (None, broker))
