@@ -80,9 +80,9 @@ proto: setup ## make kraftlog/rpc/ anew from proto/
 	$(BIN)/python .make/proto.py
 
 .PHONY: sim
-sim: core ## simulate the quorum (SEEDS=200 SEED=1; TRACE=1 tells all, WITHOUT=loss,cuts)
+sim: core ## simulate quorum, controller, brokers (SEEDS=200 SEED=1 KIND= TRACE=1 WITHOUT=loss,cuts)
 	@$(BIN)/python -m chaos.sim run --seeds $(or $(SEEDS),200) --seed $(or $(SEED),1) \
-	$(if $(TRACE),--trace) $(if $(WITHOUT),--without $(WITHOUT))
+	$(if $(KIND),--kind $(KIND)) $(if $(TRACE),--trace) $(if $(WITHOUT),--without $(WITHOUT))
 
 .PHONY: mutants
 mutants: core ## break the code on purpose; the simulator must notice (ONLY=part of a name)
