@@ -4,7 +4,7 @@ import errno
 from random import Random
 
 from chaos.sim.snapshots import drop_log, take_snapshot
-from tests.chaos.sim.clusters import (
+from tests.chaos.sim.clusters import machine_of, (
     append,
     elect,
     followers,
