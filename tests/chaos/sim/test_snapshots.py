@@ -4,11 +4,12 @@ import errno
 from random import Random
 
 from chaos.sim.snapshots import drop_log, take_snapshot
-from tests.chaos.sim.clusters import machine_of, (
+from tests.chaos.sim.clusters import (
     append,
     elect,
     followers,
     has_all,
+    machine_of,
     run_for,
     run_until,
     start,
