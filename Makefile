@@ -42,8 +42,9 @@ core: ## make .venv with what kraftctl and the demo need (a download of about 25
 	$(LAYERS) core
 
 .PHONY: demo
-demo: core ## start a local cluster and watch it fail over
-	@$(BIN)/python -m kraftctl demo
+demo: ## start a local cluster, watch it fail over, read it back by Spark (SPARK=0: without Spark)
+	$(LAYERS) core $(if $(filter 0,$(SPARK)),,spark)
+	@$(ENV) $(BIN)/python -m kraftctl demo $(if $(filter 0,$(SPARK)),,--spark)
 
 .PHONY: test
 test: setup ## all tests but soak

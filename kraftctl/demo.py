@@ -2,10 +2,12 @@
 
 Three controllers and three brokers, each a process of its own, on free ports and in a temporary
 directory. While a producer and a consumer run, the active controller is killed, then the broker
-that leads a partition. In the end everything is read back. Nothing is left running.
+that leads a partition. In the end everything is read back, and in a second act once more by Spark.
+Nothing is left running.
 """
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 
 from kraftctl.timeline import Timeline
 from kraftctl.workload import Reckoning, Workload
@@ -19,8 +21,16 @@ SETTLE_SECONDS = 3.0
 FAILOVER_SECONDS = 30.0
 PASSED, FAILED = 0, 3
 
+ReadBack = Callable[[str, str], Sequence[Sequence[int]]]
+"""Takes brokers and a topic; returns the numbers of each partition, in the order of its log."""
 
-def run_demo(timeline: Timeline, *, settle_seconds: float = SETTLE_SECONDS) -> int:
+
+def run_demo(
+    timeline: Timeline,
+    *,
+    settle_seconds: float = SETTLE_SECONDS,
+    read_by_spark: ReadBack | None = None,
+) -> int:
     """The whole story; 0 if nothing acknowledged was lost, duplicated or reordered, else 3."""
     timeline.title("kraftlog: a quorum of controllers, replicated logs, and what failures cost")
     with LocalCluster() as cluster:
@@ -33,9 +43,11 @@ def run_demo(timeline: Timeline, *, settle_seconds: float = SETTLE_SECONDS) -> i
             costs = story.break_things()
         finally:
             story.stop_load()
-        reckoning = story.read_back()
+        reckonings = {"read back": story.read_back()}
+        if read_by_spark is not None:
+            reckonings["read back by Spark"] = story.read_back_by_spark(read_by_spark)
     timeline.say("all processes ended", "good")
-    return _verdict(timeline, reckoning, costs)
+    return _verdict(timeline, reckonings, costs)
 
 
 class _Story:
@@ -146,22 +158,38 @@ class _Story:
         self._timeline.say("reading everything back")
         return self._load.reckon()
 
+    def read_back_by_spark(self, read: ReadBack) -> Reckoning:
+        self._timeline.say("second act: Spark starts and reads everything back, a task a partition")
+        return self._load.reckon(read(self._cluster.bootstrap, TOPIC))
 
-def _verdict(timeline: Timeline, reckoning: Reckoning, costs: dict[str, str]) -> int:
+
+def _verdict(
+    timeline: Timeline, reckonings: Mapping[str, Reckoning], costs: Mapping[str, str]
+) -> int:
+    is_good = all(reckoning.is_good for reckoning in reckonings.values())
+    first, *others = reckonings.items()
     timeline.title("")
-    timeline.title("VERDICT " + ("PASS" if reckoning.is_good else "FAIL"))
+    timeline.title("VERDICT " + ("PASS" if is_good else "FAIL"))
     timeline.table(
         {
-            "acknowledged": f"{reckoning.acknowledged}",
-            "read back": f"{reckoning.read}",
-            "lost": _numbers(reckoning.lost),
-            "duplicated": _numbers(reckoning.duplicated),
-            "reordered": _numbers(reckoning.reordered),
-            "failed sends": f"{reckoning.failed}",
+            "acknowledged": f"{first[1].acknowledged}",
+            first[0]: f"{first[1].read}",
+            "lost": _numbers(first[1].lost),
+            "duplicated": _numbers(first[1].duplicated),
+            "reordered": _numbers(first[1].reordered),
+            "failed sends": f"{first[1].failed}",
+            **{name: _in_short(reckoning) for name, reckoning in others},
             **costs,
         }
     )
-    return PASSED if reckoning.is_good else FAILED
+    return PASSED if is_good else FAILED
+
+
+def _in_short(reckoning: Reckoning) -> str:
+    return (
+        f"{reckoning.read}; lost {_numbers(reckoning.lost)}, duplicated"
+        f" {_numbers(reckoning.duplicated)}, reordered {_numbers(reckoning.reordered)}"
+    )
 
 
 def _numbers(numbers: tuple[int, ...]) -> str:
