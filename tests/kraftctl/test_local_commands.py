@@ -1,5 +1,6 @@
 """A local cluster from `up` to `purge`, as a user would."""
 
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from kraftctl.local_commands import _new_topic, _setting
 from kraftlog.errors import ConfigError
 from tests.kraftctl.conftest import Ran, invoke
+from tests.kraftctl.test_schema_command import check
 
 
 def test_topics_and_settings_are_read_from_flags() -> None:
@@ -18,6 +20,22 @@ def test_topics_and_settings_are_read_from_flags() -> None:
             _new_topic(text)
     with pytest.raises(ConfigError):
         _setting("a")
+
+
+def _check_metrics(ps: Ran) -> None:
+    # R45
+    check(ps, "ps")
+    nodes = ps.pick("nodes")
+    assert isinstance(nodes, list)
+    for node in nodes:
+        with urllib.request.urlopen(f"http://{node['metrics']}/metrics", timeout=40) as reply:
+            text = reply.read().decode()
+        if node["role"] == "controller":
+            assert "kraftlog_raft_current_epoch 1" in text
+            assert 'kraftlog_raft_state{state="leader"} 1' in text
+        else:
+            assert "kraftlog_metadata_lag_records" in text
+            assert "kraftlog_partitions_under_replicated 0" in text
 
 
 @pytest.mark.slow
@@ -37,6 +55,7 @@ def test_a_local_cluster_lives(tmp_path: Path) -> None:
         assert run("produce", "t", stdin="kept\n").code == 0
         assert run("up", "-n", "2").code == 0
         assert [line.split()[0] for line in run("ps").out.splitlines()[1:]] == ["c1", "b1", "b2"]
+        _check_metrics(run("ps", "-o", "json"))
         assert run("up", "-n", "1").code == 6
         assert run("restart", "b2").code == 0
         assert run("restart", "b9").code != 0
@@ -50,5 +69,5 @@ def test_a_local_cluster_lives(tmp_path: Path) -> None:
     finally:
         assert run("down").code == 0
     assert run("purge").code == 7
-    assert run("purge", "-y").code == 0
+    check(run("purge", "-y", "-o", "json"), "purge")
     assert run("purge", "-y").code == 5

@@ -62,7 +62,10 @@ def test_partitions_move_and_the_undo_moves_them_back(
     assert "1 of 1 have moved" in moved.err
     described = kraftctl("topic", "describe", topic, "-o", "json")
     assert described.pick(0, "partitions", 0, "replicas") == [2]
-    assert kraftctl("partition", "reassign", topic, "--plan", undo).code == 0
+    slowly = ("--batch", "1", "--throttle", "1000000", "--within", "60s")
+    back = kraftctl("partition", "reassign", topic, "--plan", undo, *slowly)
+    assert back.code == 0, back.err
+    assert "throttled" not in kraftctl("config", "get", f"topic:{topic}").out  # it is over
     described = kraftctl("topic", "describe", topic, "-o", "json")
     assert described.pick(0, "partitions", 0, "replicas") in ([1, 2], [2, 1])
     assert "nothing moves" in kraftctl("partition", "reassign", "--status").out
