@@ -2,7 +2,15 @@
 
 from importlib import import_module
 
-_MODULES = ("calm", "controllers", "brokers", "mixed", "strangers", "disks")
+_MODULES = (
+    "calm",
+    "controllers",
+    "brokers",
+    "mixed",
+    "strangers",
+    "disks",
+    "failing_disks",
+)
 
 
 def load() -> None:
