@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kraftctl.exit_codes import OK, UNHEALTHY, Guarded, exit_code
+from kraftctl.exit_codes import OK, UNHEALTHY, Guarded
 from kraftctl.output import Json, table
 from kraftctl.session import Session, cluster_options, command
 from kraftctl.topic_commands import finish, names_of, partition_json
@@ -212,9 +212,9 @@ def reassign(
         if throttle and not wait:
             raise ConfigError("--throttle and --no-wait", hint="somebody has to end the limit")
         pace = Pace(wait, to_seconds(within, "--within"), batch, throttle)
-        code = move(session, admin, plan, pace)
+        move(session, admin, plan, pace)
         session.output.show(_plan_json(plan), "moved" if wait else "moving")
-        return code
+        return OK
 
 
 def _ongoing(session: Session, admin: "Admin", *, cancel: bool) -> int:
@@ -349,22 +349,17 @@ def wait_moved(
         time.sleep(POLL_SECONDS)
 
 
-def move(session: Session, admin: "Admin", plan: Plan, pace: "Pace") -> int:
-    """Carry a plan out, so many at a time, and wait for each part; the exit code."""
+def move(session: Session, admin: "Admin", plan: Plan, pace: "Pace") -> None:
+    """Carry a plan out, so many at a time, and wait for each part; a refusal ends it."""
     places = list(plan)
     size = pace.batch or len(places) or 1
     parts = [places[at : at + size] for at in range(0, len(places), size)]
     deadline = time.monotonic() + pace.within
-    code = OK
     with throttled(admin, {place.topic for place in places}, pace.throttle):
         for part in parts:
-            results = admin.reassign({place: plan[place] for place in part})
-            for name, error in names_of(results.errors).items():
-                session.output.note(f"error: {name}: {error.message}")
-                code = exit_code(error)
+            admin.reassign({place: plan[place] for place in part}).raise_for_errors()
             if pace.wait:
                 wait_moved(session, admin, part, deadline)
-    return code
 
 
 @dataclass(frozen=True, slots=True)
