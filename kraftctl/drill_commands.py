@@ -12,7 +12,7 @@ from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
 from kraftctl.output import Json, table
 from kraftctl.session import Session, command, output_option
 from kraftctl.timeline import Timeline
-from kraftlog.errors import ConfigError
+from kraftlog.errors import ConfigError, NotYetSupported
 
 if TYPE_CHECKING:
     from chaos.drills.catalog import Drill
@@ -60,6 +60,10 @@ def run(session: Session, /, names: tuple[str, ...], suite: str | None, **option
     from chaos.drills.suite import run_suite  # noqa: PLC0415
 
     drills = _chosen(names, suite)
+    if options.get("engine") != "kraftlog":
+        raise NotYetSupported(
+            "drills on the engine pysyncobj", hint="leave --engine out: the quorum is kraftlog's"
+        )
     repeat = options.pop("repeat")
     found = run_suite(
         drills, _run_options(session, options), repeat=repeat if isinstance(repeat, int) else 1

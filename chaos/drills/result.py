@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from chaos.drills.verdict import FAIL, PASS, Criterion
 from chaos.live.run_directory import RESULTS, RunDirectory
+from chaos.report import write_report
 
 JUNIT = "junit.xml"
 
@@ -64,14 +65,6 @@ def write_result(result: Result) -> None:
     )
     junit = result.directory.path / JUNIT
     junit.write_text(junit_text(result), encoding="utf-8")
-    _write_report(result)
-
-
-def _write_report(result: Result) -> None:
-    try:
-        from chaos.report import write_report  # noqa: PLC0415 - only here
-    except ModuleNotFoundError:
-        return
     write_report(result.directory.path)
 
 

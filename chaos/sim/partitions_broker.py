@@ -198,7 +198,7 @@ class RealBroker:
         previous = self._logs.previous_broker_epoch
         is_clean = previous != UNKNOWN_BROKER_EPOCH
         self.lifecycle = self._make_lifecycle(previous if is_clean else None)
-        self._life = self.loop.create_task(self._live(self._logs, self.lifecycle))
+        self._life = self.loop.begin(self._live(self._logs, self.lifecycle))
 
     def _config_of(self, name: TopicPartition) -> LogConfig:
         view = self.publisher.view

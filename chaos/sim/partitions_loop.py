@@ -7,7 +7,7 @@ process dies its loop stops dead, with all of its tasks; nobody is told and noth
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import Context
 from random import Random
 from typing import Protocol, TypeVar, TypeVarTuple
@@ -50,6 +50,10 @@ class SimLoop(asyncio.BaseEventLoop):
         self._is_ending = False
 
     # -- turns
+
+    def begin(self, life: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+        """The outermost task: whoever began it looks at its end, and `take_apart` ends it."""
+        return self.create_task(life)
 
     def _plan(self) -> None:
         if not self._planned and not self.is_dead:

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from chaos.drills.catalog import all_drills, find_drill
+from chaos.drills.catalog import Drill, all_drills, find_drill
 from chaos.drills.runner import RunOptions, run_drill
 from chaos.history import HistoryDamaged, read_history
 from chaos.live import leftovers
 from chaos.live.run_directory import HISTORY
+from chaos.live.stage import Stage
 from tests.waiting import wait_until
 
 SHORTEST = ("kill-controller-leader", "stop-controller-leader", "stop-partition-leader")
 OTHERS = [each.name for each in all_drills() if each.name not in SHORTEST]
 
 
-def judge(name: str, out: Path) -> None:
-    drill = find_drill(name)
+def judge(drill: Drill, out: Path) -> None:
     if reason := drill.needs():
         pytest.skip(reason)
     result = run_drill(drill, RunOptions(out=out, only_safety=True, warm_seconds=0.5))
@@ -32,15 +32,18 @@ def judge(name: str, out: Path) -> None:
     assert not leftovers.find(str(result.directory.path))
 
 
+def shortest(stage: Stage) -> None:
+    """Three drills on one cluster, which is whole again before each."""
+    for name in SHORTEST:
+        find_drill(name).steps(stage)
+        stage.heal()
+
+
 @pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.xdist_group("drills")
-@pytest.mark.parametrize("name", SHORTEST)
-def test_nothing_acknowledged_is_lost_and_the_cluster_converges(
-    name: str, tmp_path: Path
-) -> None:  # R48
-    judge(name, tmp_path)
+def test_nothing_acknowledged_is_lost_and_the_cluster_converges(tmp_path: Path) -> None:  # R48
+    judge(Drill(number=0, name="shortest", title="three drills", steps=shortest), tmp_path)
 
 
 @pytest.mark.drill
@@ -48,7 +51,7 @@ def test_nothing_acknowledged_is_lost_and_the_cluster_converges(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_other_drill_is_safe(name: str, tmp_path: Path) -> None:
-    judge(name, tmp_path)
+    judge(find_drill(name), tmp_path)
 
 
 def has_fault(out: Path) -> bool:
@@ -63,7 +66,6 @@ def has_fault(out: Path) -> bool:
 @pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.xdist_group("drills")
 def test_a_harness_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     """In the middle of a drill that has paused a node, which can end nothing by itself."""
     command = [sys.executable, "-m", "kraftctl", "drill", "run", "pause-broker"]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.history import HistoryWriter
+from chaos.history import HistoryWriter, Json
 from chaos.live.run_directory import META, RunDirectory
 from tests.chaos.drills.results import result
 from tests.chaos.live.test_leftovers import sleeper
@@ -11,7 +11,7 @@ from tests.kraftctl.conftest import invoke
 
 
 def history_of(directory: RunDirectory, *read: int) -> None:
-    place = {"topic": "orders", "partition": 0}
+    place: dict[str, Json] = {"topic": "orders", "partition": 0}
     with HistoryWriter(directory.history) as history:
         for value in (0, 1):
             sent = history.invoke("producer-0", "send", {**place, "value": value})

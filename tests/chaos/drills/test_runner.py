@@ -18,7 +18,15 @@ def steps(stage: Stage) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_what_a_drill_finds_wrong_fails_it_and_keeps_the_data(tmp_path: Path) -> None:
-    drill = Drill(number=0, name="baseline", title="a claim that fails", steps=steps)
+    drill = Drill(
+        number=0,
+        name="baseline",
+        title="a claim that fails",
+        steps=steps,
+        brokers=1,
+        replication_factor=1,
+        topic_config={"min.insync.replicas": "1"},
+    )
     said: list[str] = []
     options = RunOptions(
         out=tmp_path,

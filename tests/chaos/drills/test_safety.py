@@ -1,15 +1,15 @@
 from pathlib import Path
 
 from chaos.drills.safety import judge_safety
-from chaos.history import HistoryWriter
+from chaos.history import HistoryWriter, Json
 from chaos.live.run_directory import RunDirectory
 
 
 def directory_with(root: Path, *, reads: bool) -> RunDirectory:
     directory = RunDirectory.create(root, "baseline", 1)
+    place: dict[str, Json] = {"topic": "orders", "partition": 0}
     with HistoryWriter(directory.history) as history:
         for value in (1, 2):
-            place = {"topic": "orders", "partition": 0}
             sent = history.invoke("producer-0", "send", {**place, "value": value})
             history.ok(sent, {"offset": value - 1})
         records = [(0, 1), (1, 2)] if reads else [(1, 2)]

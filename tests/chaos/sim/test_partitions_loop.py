@@ -35,7 +35,7 @@ def test_tasks_sleep_and_wake_in_virtual_time() -> None:
         async with asyncio.timeout(0.25):
             await asyncio.Event().wait()
 
-    task = loop.create_task(sleep())
+    task = loop.begin(sleep())
     run(schedule, 5_000)
     assert woken == [pytest.approx(1.5, abs=0.01)]
     assert isinstance(task.exception(), TimeoutError)
@@ -61,7 +61,7 @@ def test_a_dead_loop_does_nothing_and_is_taken_apart_quietly() -> None:
             await asyncio.sleep(0.1)
             began.append("too late")
 
-    task = loop.create_task(live())
+    task = loop.begin(live())
     run(schedule, 1)
     loop.stop()
     run(schedule, 1_000)
