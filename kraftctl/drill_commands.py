@@ -12,7 +12,7 @@ from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
 from kraftctl.output import Json, table
 from kraftctl.session import Session, command, output_option
 from kraftctl.timeline import Timeline
-from kraftlog.errors import ConfigError, NotYetSupported
+from kraftlog.errors import ConfigError
 
 if TYPE_CHECKING:
     from chaos.drills.catalog import Drill
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chaos.drills.suite import Summary
     from chaos.live.run_directory import RunDirectory
 
-ENGINES = ("kraftlog", "pysyncobj")
+KRAFTLOG, PYSYNCOBJ = ENGINES = ("kraftlog", "pysyncobj")
 FOUND = ("DRILL", "VERDICT", "RUNS", "T_CONTROLLER", "U_WRITE", "CONVERGE", "LOST/DUP/REORD", "RUN")
 
 
@@ -50,7 +50,7 @@ def ls(session: Session) -> int:
     default="embedded",
     help="What stands on the edges; process: nothing, for drills that only signal.",
 )
-@click.option("--engine", type=click.Choice(ENGINES), default="kraftlog", help="Whose quorum.")
+@click.option("--engine", type=click.Choice(ENGINES), default=KRAFTLOG, help="Whose quorum.")
 @click.option("--out", metavar="DIR", help="Where the directories of runs go.")
 @click.option("--only-safety", is_flag=True, help="Judge no time: the machine is busy.")
 @output_option
@@ -59,11 +59,7 @@ def run(session: Session, /, names: tuple[str, ...], suite: str | None, **option
     """Break a real cluster and judge what its clients saw. Exit code 3: it failed."""
     from chaos.drills.suite import run_suite  # noqa: PLC0415
 
-    drills = _chosen(names, suite)
-    if options.get("engine") != "kraftlog":
-        raise NotYetSupported(
-            "drills on the engine pysyncobj", hint="leave --engine out: the quorum is kraftlog's"
-        )
+    drills = _chosen(names, suite, str(options.get("engine")))
     repeat = options.pop("repeat")
     found = run_suite(
         drills, _run_options(session, options), repeat=repeat if isinstance(repeat, int) else 1
@@ -156,16 +152,22 @@ def _clean_one(directory: "RunDirectory", *, purge: bool) -> tuple[str, str, int
 # -- helpers
 
 
-def _chosen(names: Sequence[str], suite: str | None) -> "list[Drill]":
+def _chosen(names: Sequence[str], suite: str | None, engine: str) -> "list[Drill]":
+    """Those of a suite that the engine can play; one that was named and cannot be is refused."""
     from chaos.drills.catalog import all_drills, find_drill  # noqa: PLC0415
+    from chaos.peers.engine import PEER_DRILLS, check_playable  # noqa: PLC0415
 
     if bool(names) == bool(suite):
         raise ConfigError(
             "which drills?", hint="name some, or say --suite chaos; `kraftctl drill ls` shows them"
         )
     if names:
-        return [find_drill(name) for name in names]
-    return [each for each in all_drills() if each.in_chaos or suite == "all"]
+        drills = [find_drill(name) for name in names]
+        for drill in drills if engine == PYSYNCOBJ else ():
+            check_playable(drill.name)
+        return drills
+    drills = [each for each in all_drills() if each.in_chaos or suite == "all"]
+    return [each for each in drills if engine != PYSYNCOBJ or each.name in PEER_DRILLS]
 
 
 def _run_options(session: Session, options: dict[str, object]) -> "RunOptions":
@@ -177,7 +179,7 @@ def _run_options(session: Session, options: dict[str, object]) -> "RunOptions":
         seed=seed if isinstance(seed, int) else 1,
         profile=str(options.get("timing") or "fast"),
         backend=str(options.get("backend") or "embedded"),
-        engine=str(options.get("engine") or "kraftlog"),
+        engine=str(options.get("engine") or KRAFTLOG),
         only_safety=bool(options.get("only_safety")),
         say=Timeline(sys.stderr).say,
     )
@@ -216,8 +218,9 @@ def _row(summary: "Summary") -> tuple[object, ...]:
 
     counts = [each.counts for each in summary.results]
     bad = "/".join(
-        str(sum(each.get(name, 0) for each in counts))
+        str(sum(each[name] for each in counts if name in each))
         for name in ("lost", "duplicated", "reordered")
+        if any(name in each for each in counts)  # a quorum alone has no records
     )
     last = str(summary.results[-1].directory.path) if summary.results else summary.skipped
     return (
@@ -227,7 +230,7 @@ def _row(summary: "Summary") -> tuple[object, ...]:
         cell("t_controller"),
         cell("u_write"),
         cell("converge"),
-        bad,
+        bad or "-",
         last,
     )
 

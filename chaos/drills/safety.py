@@ -1,11 +1,12 @@
 """Nothing lost, duplicated or reordered, and no invariant broken: by the checkers."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.checkers import Finding, judge, judge_files
-from chaos.history import History, read_history
+from chaos.checkers import Finding, Judgement, judge, judge_files
+from chaos.history import History, Outcome, read_history
 from chaos.live.run_directory import RunDirectory
 from kraftlog.local.layout import BROKER, CONTROLLER, load
 
@@ -23,9 +24,24 @@ def judge_safety(directory: RunDirectory, failures: Iterable[str] = ()) -> Safet
     history = read_history(directory.history)
     judgement = judge(history).with_findings(_of_files(directory, history))
     found = [*failures, *(str(each) for each in judgement.findings)]
-    if not judgement.counts.get("acked"):
+    counts = _counts(judgement, history)
+    if not counts["acked"]:
         found.append("nothing was acknowledged, so nothing was tested")
-    return Safety(tuple(found), {name: judgement.counts.get(name, 0) for name in COUNTS})
+    return Safety(tuple(found), counts)
+
+
+def _counts(judgement: Judgement, history: History) -> dict[str, int]:
+    """Of records; of a quorum alone, which has none, of changes and reads of its metadata."""
+    if any(history.of("send")):
+        return {name: judgement.counts.get(name, 0) for name in COUNTS}
+    changes = Counter(each.outcome for each in history.of("create_topic", "delete_topic"))
+    reads = Counter(each.outcome for each in history.of("list_topics"))
+    return {
+        "acked": changes[Outcome.OK],
+        "read": reads[Outcome.OK],
+        "unknown": changes[Outcome.UNKNOWN] + reads[Outcome.UNKNOWN],
+        "contradicted": len(judgement.findings),
+    }
 
 
 def _of_files(directory: RunDirectory, history: History) -> list[Finding]:

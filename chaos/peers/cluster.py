@@ -1,45 +1,48 @@
 """Three nodes of the peer as processes: p1, p2, p3."""
 
 import os
+import signal
 import time
-from collections.abc import Mapping
 from typing import Self
 
 from chaos.peers.client import PeerClient, PeerStatus
 from kraftlog.errors import ConfigError, TimeoutError_
-from kraftlog.local.layout import HOST, free_port
+from kraftlog.local.layout import CLIENTS, Layout, Member, free_port
 from kraftlog.local.process import NodeProcess
 from kraftlog.resolver import RESOLVE_VARIABLE
 
 MODULE = "chaos.peers.pysyncobj_node"
+ROLE = "peer"
+PROFILE = "its own"
 READY_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 
 
 class PeerCluster:
-    """`resolve` names for each node the file with its map of addresses, where a drill has edges."""
+    """Each node has a map of addresses in a file of its own, so that a drill can lay edges."""
 
-    def __init__(
-        self, directory: str, *, nodes: int = 3, resolve: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, directory: str, *, nodes: int = 3) -> None:
         self.directory = directory
-        self._resolve = dict(resolve or {})
         ports: set[int] = set()
         while len(ports) < nodes:
             ports.add(free_port(ports))
-        self.addresses = {
-            f"p{number}": f"{HOST}:{port}" for number, port in enumerate(sorted(ports), start=1)
-        }
-        self._processes = {name: self._process(name) for name in self.addresses}
+        members = [
+            Member(f"p{number}", ROLE, number, port)
+            for number, port in enumerate(sorted(ports), start=1)
+        ]
+        self.layout = Layout(directory, members, {}, PROFILE)
+        self.addresses = {member.name: member.address for member in members}
+        self.layout.write_resolve(CLIENTS, {})
+        self._processes = {member.name: self._process(member) for member in members}
 
-    def _process(self, name: str) -> NodeProcess:
-        own = self.addresses[name]
-        others = [address for address in self.addresses.values() if address != own]
-        data = os.path.join(self.directory, name)
+    def _process(self, member: Member) -> NodeProcess:
+        others = [each for each in self.addresses.values() if each != member.address]
+        data = self.layout.data_path(member)
         os.makedirs(data, exist_ok=True)
-        arguments = ["--own", own, "--peers", ",".join(others), "--directory", data]
-        variables = {RESOLVE_VARIABLE: self._resolve[name]} if name in self._resolve else {}
-        return NodeProcess(name, MODULE, arguments, f"{data}.log", variables)
+        self.layout.write_resolve(member.name, {})
+        arguments = ["--own", member.address, "--peers", ",".join(others), "--directory", data]
+        variables = {RESOLVE_VARIABLE: self.layout.resolve_path(member.name)}
+        return NodeProcess(member.name, MODULE, arguments, self.layout.log_path(member), variables)
 
     @property
     def names(self) -> list[str]:
@@ -62,6 +65,11 @@ class PeerCluster:
     def kill(self, name: str) -> None:
         """kill -9."""
         self._find(name).kill()
+
+    def stop(self, name: str) -> None:
+        """SIGTERM."""
+        self._find(name).signal(signal.SIGTERM)
+        self._find(name).wait()
 
     def pause(self, name: str) -> None:
         self._find(name).pause()
@@ -87,23 +95,26 @@ class PeerCluster:
                     found[name] = status
         return found
 
-    def leader(self) -> str | None:
-        """Whom a node calls leader that calls itself so; of the highest term."""
+    def reign(self) -> tuple[int, str] | None:
+        """The highest term of which a node says that it leads it, and that node."""
         leading = [
             (status.term, name)
             for name, status in self.statuses().items()
             if status.leader == self.addresses[name]
         ]
-        return max(leading)[1] if leading else None
+        return max(leading, default=None)
 
-    def await_leader(self, seconds: float = READY_SECONDS) -> str:
+    def await_reign(self, seconds: float = READY_SECONDS) -> tuple[int, str]:
         deadline = time.monotonic() + seconds
-        while (leader := self.leader()) is None:
+        while (reign := self.reign()) is None:
             self._check_alive()
             if time.monotonic() > deadline:
                 raise TimeoutError_(f"no peer leads after {seconds:g} s", hint=self.directory)
             time.sleep(_POLL_SECONDS)
-        return leader
+        return reign
+
+    def await_leader(self) -> str:
+        return self.await_reign()[1]
 
     def _check_alive(self) -> None:
         """One that ended by itself never comes back: its log says why."""

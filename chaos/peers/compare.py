@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from chaos.live.measure import percentile
-from chaos.peers.drill import FAULTS, KILL, QuorumResult, run_quorum_drill
+from chaos.peers.drill import QuorumResult, run_quorum_drill
+from chaos.peers.faults import KILL, LOSE, PAUSE, STOP
 from chaos.peers.quorums import ENGINES, open_quorum
 
+FAULTS = (KILL, STOP, PAUSE, LOSE)
 HEADER = "| engine | fault | rounds | gap p50 / max | change p50 | acked | unknown | findings |"
 
 

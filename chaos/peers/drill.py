@@ -1,7 +1,7 @@
 """A drill of a quorum alone: clients change and read metadata while its leader is taken away.
 
 What they did is one history, judged by the checkers that judge all drills. A finding about the peer
-is a result, not a failure of the drill: it names the operations.
+is a result like any other: it names the operations.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from chaos.checkers import Finding, judge
 from chaos.history import HistoryWriter, Json, Outcome, read_history
 from chaos.live.measure import longest_gap, percentile
 from chaos.peers.client import PeerAnswer
+from chaos.peers.faults import FAULTS, KILL, Fault
 from chaos.peers.quorums import MetadataClient, Quorum
 from kraftlog.errors import ConfigError, TimeoutError_
 
@@ -23,14 +24,12 @@ OPERATION_SECONDS = 10.0
 WAIT_SECONDS = 60.0
 WRITE_PAUSE_SECONDS = 0.005
 READ_PAUSE_SECONDS = 0.05
-PAUSE_SECONDS = 3.0
 TOPICS_MAX = 30
 SETTLED = 20
 """So many acknowledged changes, before the fault and after it."""
 
-KILL = "kill"
-PAUSE = "pause"
-FAULTS = (KILL, PAUSE)
+Say = Callable[[str, str], None]
+"""Text and kind, as `chaos.live.stage` has them."""
 
 
 class _Change(Protocol):
@@ -40,7 +39,11 @@ class _Change(Protocol):
 @dataclass(frozen=True, slots=True)
 class QuorumResult:
     gaps: tuple[float, ...]
-    """Of each fault: the longest time between two acknowledged changes, in seconds."""
+    """Of each fault: the longest time between two acknowledged changes, in seconds. Where no
+    change can be acknowledged while it lasts, that after its heal.
+    """
+    converged: tuple[float, ...]
+    """Of each fault: how long after its heal all nodes had everything."""
     write_p50: float
     """Of changes before the first fault, in seconds."""
     acked: int
@@ -139,8 +142,17 @@ def read_once(client: MetadataClient, history: HistoryWriter, process: str) -> N
     _record(history, operation, answer, {**_offset(answer), "topics": list(answer.topics)})
 
 
+def _quiet(text: str, kind: str) -> None:
+    del text, kind
+
+
 def run_quorum_drill(
-    quorum: Quorum, history_path: Path, *, fault: str = KILL, rounds: int = 1
+    quorum: Quorum,
+    history_path: Path,
+    *,
+    fault: str = KILL,
+    rounds: int = 1,
+    say: Say = _quiet,
 ) -> QuorumResult:
     """Take the leader away so many times, each time once all is well again."""
     if fault not in FAULTS:
@@ -151,58 +163,88 @@ def run_quorum_drill(
         try:
             clients.await_acks(0.0)
             calm_end = history.now()
-            gaps = [_round(quorum, clients, history, fault) for _ in range(rounds)]
+            play = _Play(quorum, clients, history, say)
+            for _ in range(rounds):
+                play.round(FAULTS[fault])
         finally:
             clients.stop()
         with contextlib.closing(quorum.client()) as client:
             read_once(client, history, "final")
-    failures = _disagreement(quorum)
-    return _judged(history_path, clients.acks, tuple(gaps), calm_end, failures)
+        play.await_agreement()
+    return play.judged(history_path, calm_end)
 
 
-def _disagreement(quorum: Quorum) -> tuple[str, ...]:
-    try:
-        quorum.await_agreement()
-    except TimeoutError_ as error:
-        return (str(error),)
-    return ()
+class _Play:
+    """Rounds on one quorum, and what came of them."""
 
+    def __init__(self, quorum: Quorum, clients: _Clients, history: HistoryWriter, say: Say) -> None:
+        self._quorum = quorum
+        self._clients = clients
+        self._history = history
+        self._say = say
+        self._gaps: list[float] = []
+        self._converged: list[float] = []
+        self._failures: list[str] = []
 
-def _round(quorum: Quorum, clients: _Clients, history: HistoryWriter, fault: str) -> float:
-    victim = quorum.await_leader()
-    begun = history.now()
-    history.event("fault", fault=fault, target=victim)
-    if fault == KILL:
-        quorum.kill(victim)
-        clients.await_acks(history.now())
-        quorum.restart(victim)
-    else:
-        quorum.pause(victim)
+    def round(self, fault: Fault) -> None:
+        leader = self._leader()
+        victims = [leader, *self._quorum.followers(leader)][: fault.victims]
+        begun = self._history.now()
+        for victim in victims:
+            self._history.event("fault", fault=fault.name, target=victim)
+            self._say(f"{fault.name} {victim}", "act")
+            fault.hit(self._quorum, victim)
+        broken = self._history.now()
+        self._hold(fault, broken)
+        healed = self._history.now()
+        for victim in victims:
+            fault.mend(self._quorum, victim)
+            self._history.event("heal", fault=fault.name, target=victim)
+        self._clients.await_acks(self._history.now())
+        self._gap(healed if fault.stops_all else begun)
+        self._quorum.await_caught_up()
+        self._converged.append(self._history.now() - healed)
+        self._say(f"all nodes have everything {self._converged[-1]:.2f} s after the heal", "good")
+        self._leader()
+
+    def _leader(self) -> str:
+        epoch, leader = self._quorum.await_reign()
+        self._history.event("controller", leader=leader, epoch=epoch)
+        self._say(f"{leader} leads epoch {epoch}", "good")
+        return leader
+
+    def _hold(self, fault: Fault, broken: float) -> None:
+        """Until the others go on, or for a while; nothing is acknowledged without a majority."""
+        if fault.hold_seconds:
+            time.sleep(fault.hold_seconds)
+        else:
+            self._clients.await_acks(broken)
+        if not fault.stops_all:
+            self._leader()
+        elif any(asked >= broken for asked, _ in self._clients.acks):
+            self._failures.append("a change was acknowledged without a majority")
+
+    def _gap(self, since: float) -> None:
+        acks = [end for _, end in self._clients.acks]
+        self._gaps.append(longest_gap(acks, since, self._history.now()))
+        self._say(f"{self._gaps[-1]:.3f} s without an acknowledged change", "plain")
+
+    def await_agreement(self) -> None:
         try:
-            time.sleep(PAUSE_SECONDS)
-        finally:
-            quorum.resume(victim)
-    history.event("heal", target=victim)
-    clients.await_acks(history.now())
-    quorum.await_caught_up()
-    return longest_gap([end for _, end in clients.acks], begun, history.now())
+            self._quorum.await_agreement()
+        except TimeoutError_ as error:
+            self._failures.append(str(error))
 
-
-def _judged(
-    path: Path,
-    acks: list[tuple[float, float]],
-    gaps: tuple[float, ...],
-    calm_end: float,
-    failures: tuple[str, ...],
-) -> QuorumResult:
-    history = read_history(path)
-    judgement = judge(history)
-    calm = [end - begun for begun, end in acks if end <= calm_end]
-    return QuorumResult(
-        gaps=gaps,
-        write_p50=percentile(calm, 0.5),
-        acked=len(acks),
-        unknown=sum(each.outcome is Outcome.UNKNOWN for each in history.operations),
-        findings=judgement.findings,
-        failures=failures,
-    )
+    def judged(self, path: Path, calm_end: float) -> QuorumResult:
+        history = read_history(path)
+        acks = self._clients.acks
+        calm = [end - begun for begun, end in acks if end <= calm_end]
+        return QuorumResult(
+            gaps=tuple(self._gaps),
+            converged=tuple(self._converged),
+            write_p50=percentile(calm, 0.5),
+            acked=len(acks),
+            unknown=sum(each.outcome is Outcome.UNKNOWN for each in history.operations),
+            findings=judge(history).findings,
+            failures=tuple(self._failures),
+        )

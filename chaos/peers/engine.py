@@ -1,52 +1,61 @@
 """The drills of the catalog that the peer can play: those that take away the quorum's leader.
 
-    run_on_peer("kill-controller-leader", history, data)
-
 Clients change metadata instead of sending records, since the peer has no brokers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.peers.drill import KILL, PAUSE, run_quorum_drill
+from chaos.live.edges import Proxies
+from chaos.peers.drill import Say, run_quorum_drill
+from chaos.peers.faults import KILL, LOSE, PARTITION, PAUSE, STOP
 from chaos.peers.quorums import PYSYNCOBJ, open_quorum
 from kraftlog.errors import NotYetSupported
 
-PEER_DRILLS = {"kill-controller-leader": KILL, "pause-controller-leader": PAUSE}
+
+@dataclass(frozen=True, slots=True)
+class PeerDrill:
+    fault: str
+    measures: str
+    """The target that the longest time without an acknowledged change is held against."""
+
+
+PEER_DRILLS = {
+    "kill-controller-leader": PeerDrill(KILL, "t_controller"),
+    "stop-controller-leader": PeerDrill(STOP, "t_controller"),
+    "pause-controller-leader": PeerDrill(PAUSE, "t_controller"),
+    "partition-controller-leader": PeerDrill(PARTITION, "t_controller"),
+    "quorum-lost": PeerDrill(LOSE, "t_recovery"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PeerRun:
-    anomalies: tuple[str, ...]
-    """Each names the operation that was lost, or what the nodes do not agree on."""
-    counts: dict[str, int]
-    measured: dict[str, float]
-    """`t_controller`: the longest time without an acknowledged change, in seconds."""
+    failures: tuple[str, ...]
+    """What the nodes did not reach, beside what the history shows."""
+    measured: Mapping[str, float]
 
 
 def check_playable(drill: str) -> None:
     if drill not in PEER_DRILLS:
         raise NotYetSupported(
-            f"the drill {drill} on the engine {PYSYNCOBJ}",
+            f"the drill {drill} on the engine {PYSYNCOBJ}, which is a quorum alone",
             hint=f"it plays {', '.join(PEER_DRILLS)}",
         )
 
 
-def run_on_peer(drill: str, history: Path, data: Path) -> PeerRun:
+def run_on_peer(drill: str, history: Path, data: Path, proxies: Proxies, say: Say) -> PeerRun:
     """One drill on three new nodes, whose files go to `data`."""
     check_playable(drill)
     data.mkdir(parents=True, exist_ok=True)
-    quorum = open_quorum(PYSYNCOBJ, str(data))
+    wanted = PEER_DRILLS[drill]
+    quorum = open_quorum(PYSYNCOBJ, str(data), proxies)
     try:
-        result = run_quorum_drill(quorum, history, fault=PEER_DRILLS[drill])
+        result = run_quorum_drill(quorum, history, fault=wanted.fault, say=say)
     finally:
         quorum.close()
     return PeerRun(
-        anomalies=(*map(str, result.findings), *result.failures),
-        counts={
-            "acked": result.acked,
-            "unknown": result.unknown,
-            "findings": len(result.findings),
-        },
-        measured={"t_controller": max(result.gaps)},
+        failures=result.failures,
+        measured={wanted.measures: max(result.gaps), "converge": max(result.converged)},
     )

@@ -4,11 +4,15 @@ from collections.abc import Callable
 from typing import Protocol
 
 from chaos.history import Outcome
+from chaos.live.backends import NoProxies
+from chaos.live.edges import CLIENT, Edges, Proxies
 from chaos.peers.client import TRY_SECONDS, PeerAnswer, PeerClient
 from chaos.peers.cluster import PeerCluster
 from kraftlog import Admin, NewTopic
-from kraftlog.errors import ConfigError, KraftError
+from kraftlog.errors import ConfigError, KraftError, NotYetSupported
 from kraftlog.local.cluster import LocalCluster
+from kraftlog.local.layout import CLIENTS
+from kraftlog.resolver import FileResolver
 
 KRAFTLOG = "kraftlog"
 PYSYNCOBJ = "pysyncobj"
@@ -25,20 +29,47 @@ class MetadataClient(Protocol):
 
 
 class Quorum(Protocol):
-    def await_leader(self) -> str: ...
+    def await_reign(self) -> tuple[int, str]:
+        """An epoch that somebody leads, and who."""
+        ...
+
+    def followers(self, leader: str) -> list[str]: ...
     def await_caught_up(self) -> None: ...
     def await_agreement(self) -> object: ...
     def kill(self, name: str) -> None: ...
+    def stop(self, name: str) -> None: ...
     def pause(self, name: str) -> None: ...
     def resume(self, name: str) -> None: ...
     def restart(self, name: str) -> None: ...
+    def isolate(self, name: str) -> None:
+        """Nobody reaches it, and it reaches nobody; clients neither."""
+        ...
+
+    def rejoin(self, name: str) -> None: ...
     def client(self) -> MetadataClient: ...
     def close(self) -> None: ...
 
 
 class PeerQuorum(PeerCluster):
+    """With proxies each of its edges goes through one."""
+
+    def __init__(self, directory: str, proxies: Proxies | None = None) -> None:
+        super().__init__(directory)
+        self._edges = Edges(proxies or NoProxies())
+        self._edges.lay(self.layout)
+
+    def followers(self, leader: str) -> list[str]:
+        return [name for name in self.names if name != leader]
+
+    def isolate(self, name: str) -> None:
+        self._edges.isolate(name, [*self.names, CLIENT])
+
+    def rejoin(self, name: str) -> None:
+        self._edges.rejoin(name, [*self.names, CLIENT])
+
     def client(self) -> PeerClient:
-        return PeerClient(list(self.addresses.values()))
+        dial = FileResolver(self.layout.resolve_path(CLIENTS))
+        return PeerClient(list(self.addresses.values()), resolve=dial)
 
 
 class AdminClient:
@@ -91,9 +122,14 @@ class KraftlogQuorum:
         self._cluster.start()
         self.await_agreement()
 
-    def await_leader(self) -> str:
+    def await_reign(self) -> tuple[int, str]:
         self._cluster.wait_healthy("60s")
-        return self._cluster.controller()
+        with self._cluster.admin() as admin:
+            now = admin.describe_quorum(timeout="60s")
+        return now.epoch, self._cluster.name_of(now.node.node_id)
+
+    def followers(self, leader: str) -> list[str]:
+        return [name for name in self._cluster.controllers if name != leader]
 
     def await_caught_up(self) -> None:
         self._cluster.wait_healthy("60s")
@@ -104,6 +140,9 @@ class KraftlogQuorum:
     def kill(self, name: str) -> None:
         self._cluster.kill(name)
 
+    def stop(self, name: str) -> None:
+        self._cluster.stop_node(name)
+
     def pause(self, name: str) -> None:
         self._cluster.pause(name)
 
@@ -112,6 +151,14 @@ class KraftlogQuorum:
 
     def restart(self, name: str) -> None:
         self._cluster.start_node(name)
+
+    def isolate(self, name: str) -> None:
+        raise NotYetSupported(
+            f"cutting {name} off here", hint="`kraftctl drill run` has our own edges"
+        )
+
+    def rejoin(self, name: str) -> None:
+        """It was never cut off."""
 
     def client(self) -> AdminClient:
         """With the same time for each try as the peer's client has: else the gap that a frozen
@@ -123,11 +170,11 @@ class KraftlogQuorum:
         self._cluster.close()
 
 
-def open_quorum(engine: str, directory: str) -> Quorum:
-    """Started, with a leader."""
+def open_quorum(engine: str, directory: str, proxies: Proxies | None = None) -> Quorum:
+    """Started, with a leader. `proxies` are for the edges of the peer."""
     if engine not in ENGINES:
         raise ConfigError(f"there is no engine {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-    quorum = PeerQuorum(directory) if engine == PYSYNCOBJ else KraftlogQuorum(directory)
+    quorum = PeerQuorum(directory, proxies) if engine == PYSYNCOBJ else KraftlogQuorum(directory)
     try:
         quorum.start()
     except BaseException:

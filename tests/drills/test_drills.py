@@ -3,6 +3,7 @@ cluster converges: a machine that runs tests beside has no time to be judged by.
 runs all; `make chaos` judges times, too.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -15,8 +16,9 @@ from chaos.drills.catalog import Drill, all_drills, find_drill
 from chaos.drills.runner import RunOptions, run_drill
 from chaos.history import HistoryDamaged, read_history
 from chaos.live import leftovers
-from chaos.live.run_directory import HISTORY
+from chaos.live.run_directory import HISTORY, META, RESULTS, RunDirectory
 from chaos.live.stage import Stage
+from tests.kraftctl.conftest import invoke
 from tests.waiting import wait_until
 
 SHORTEST = ("kill-controller-leader", "stop-controller-leader", "stop-partition-leader")
@@ -44,6 +46,27 @@ def shortest(stage: Stage) -> None:
 @pytest.mark.timeout(240)
 def test_nothing_acknowledged_is_lost_and_the_cluster_converges(tmp_path: Path) -> None:  # R48
     judge(Drill(number=0, name="shortest", title="three drills", steps=shortest), tmp_path)
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_the_same_drill_on_the_peer_and_judged_again(tmp_path: Path) -> None:
+    """Whatever the verdict about the peer is, all files of the run say the same."""
+    arguments = ["--engine", "pysyncobj", "--only-safety", "--out", str(tmp_path), "-o", "json"]
+    ran = invoke("drill", "run", "kill-controller-leader", *arguments)
+    (summary,) = json.loads(ran.out)["data"]
+    (run,) = summary["runs"]
+    directory = RunDirectory(Path(run["directory"]))
+    assert directory.read(META)["engine"] == "pysyncobj"
+    assert directory.read(RESULTS)["verdict"] == summary["verdict"]
+    assert ran.code == (0 if summary["verdict"] == "PASS" else 3)
+    assert run["counts"]["acked"] >= 40
+    for name in ("junit.xml", "report.html"):
+        assert "kill-controller-leader" in (directory.path / name).read_text()
+    again = invoke("drill", "verify", directory.run_id, "--out", str(tmp_path))
+    assert ("VERDICT PASS" in again.out) == (run["counts"]["contradicted"] == 0)
+    assert not leftovers.find(str(directory.path))
 
 
 @pytest.mark.drill

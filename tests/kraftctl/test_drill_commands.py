@@ -48,6 +48,13 @@ def test_values_that_make_no_sense_are_usage(arguments: tuple[str, ...]) -> None
     assert invoke("drill", "run", "baseline", *arguments).code == 2
 
 
+def test_a_drill_that_the_peer_cannot_play_is_refused_with_those_it_can() -> None:
+    ran = invoke("drill", "run", "pause-broker", "--engine", "pysyncobj")
+    assert ran.code == 2
+    assert "the drill pause-broker on the engine pysyncobj" in ran.err
+    assert "it plays kill-controller-leader, stop-controller-leader" in ran.err
+
+
 def test_verify_judges_a_history_again(tmp_path: Path) -> None:
     directory = result(tmp_path).directory
     history_of(directory, 0, 1)

@@ -38,3 +38,16 @@ def test_what_the_drill_found_counts_and_nothing_tested_is_no_pass(tmp_path: Pat
         "b1 leads nothing",
         "nothing was acknowledged, so nothing was tested",
     )
+
+
+def test_of_a_quorum_alone_its_changes_are_counted(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, "kill-controller-leader", 1)
+    with HistoryWriter(directory.history) as history:
+        created = history.invoke("writer", "create_topic", {"topic": "a"})
+        history.ok(created, {"offset": 1})
+        read = history.invoke("final", "list_topics", {})
+        history.ok(read, {"offset": 2, "topics": []})
+    found = judge_safety(directory)
+    assert (found.counts["acked"], found.counts["read"]) == (1, 1)
+    assert found.counts["contradicted"] == len(found.anomalies) > 0
+    assert 'create_topic {"topic": "a"}' in found.anomalies[0]  # the lost operation, by name
