@@ -115,6 +115,9 @@ class Cluster:
     def node_at(self, endpoint: str) -> SimNode | None:
         return next((node for node in self.nodes if node.endpoint == endpoint), None)
 
+    def may_crash(self, node: SimNode) -> bool:  # noqa: ARG002 - the quorum survives it
+        return True
+
     @property
     def alive(self) -> list[SimNode]:
         return [node for node in self.nodes if node.is_up]

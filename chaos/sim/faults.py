@@ -159,7 +159,7 @@ class Faults:
     def _crash(self, dice: Random) -> None:
         """At once, between two of the next effects, inside a disk operation, or in good order."""
         node = self._victim(dice)
-        if node is None:
+        if node is None or not self._cluster.may_crash(node):
             return
         after = dice.randrange(OPERATIONS_MAX)
         match dice.randrange(4):
@@ -251,7 +251,9 @@ class Faults:
     def _move(self, dice: Random) -> None:
         """A machine gets another address, over a restart. One at a time, as with a lost disk."""
         node = self._victim(dice)
-        if node is not None and self._atlas.may_lose(node.key):
+        if node is None or not self._cluster.may_crash(node):
+            return
+        if self._atlas.may_lose(node.key):
             self._cluster.trace.add(f"{node.name} moves")
             node.die()
             node.port += 1

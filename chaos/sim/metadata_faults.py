@@ -50,7 +50,8 @@ class BrokerFaults:
         self._cluster.ask_to_stop(node)
 
     def _crash(self, node: SimNode, _dice: Random) -> None:
-        node.die()
+        if self._cluster.may_crash(node):
+            node.die()
 
     def _cut_power(self, node: SimNode, _dice: Random) -> None:
         if self._cluster.may_lose_data(node):

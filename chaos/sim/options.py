@@ -40,10 +40,18 @@ BROKER_RANGES: Mapping[str, tuple[float, float]] = {
     "broker_power_cuts": (0.05, 0.3),
 }
 
+DATA_RANGES: Mapping[str, tuple[float, float]] = {
+    # How often, per second.
+    "strandings": (0.05, 0.4),
+    # How likely, for each replica that joins.
+    "half_joins": (0.05, 0.5),
+}
+"""For brokers with records alone."""
+
 _ON_ANY_DISK = ("power_cuts", "blackouts", "wipes", "damage", "disk_errors")
 """They ask nobody whether a broker's records are elsewhere as well, as those of brokers do."""
 
-ALL_FAULTS = (*RANGES, *BROKER_RANGES)
+ALL_FAULTS = (*RANGES, *BROKER_RANGES, *DATA_RANGES)
 
 Kind = Literal["quorum", "metadata", "partitions"]
 """What is simulated: the quorum by itself, with the controller and scripted brokers, or with the
@@ -100,6 +108,8 @@ class Options:
             strength = round(dice.uniform(*limits), 4)
             if dice.random() < 0.5:
                 faults[name] = strength
+        if kind == "partitions":
+            faults |= _data_faults(Random(f"{seed} data"))
         return replace(
             self,
             kind=kind,
@@ -122,3 +132,8 @@ class Options:
         size += f" brokers={self.brokers}"
         shown = " ".join(f"{name}={strength}" for name, strength in self.faults.items())
         return f"{size} safety_ms={self.safety_ms} {shown}".rstrip()
+
+
+def _data_faults(dice: Random) -> dict[str, float]:
+    drawn = {name: round(dice.uniform(*limits), 4) for name, limits in DATA_RANGES.items()}
+    return {name: strength for name, strength in drawn.items() if dice.random() < 0.5}

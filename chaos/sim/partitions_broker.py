@@ -154,6 +154,7 @@ class RealBroker:
         self.loop = loop
         self.send: Send = lambda _target, _data, _take: None
         self.on_served: Served = lambda _broker, _request, _reply: None
+        self.on_alter: Callable[[Sequence[IsrChange]], None] = lambda _changes: None
         self.on_clean_stop: Callable[[], None] = lambda: None
         self.manager: ReplicaManager | None = None
         self.lags_until = 0.0
@@ -231,6 +232,7 @@ class RealBroker:
 
     def _alter(self, lifecycle: Lifecycle) -> AlterPartitions:
         async def alter(changes: Sequence[IsrChange]) -> Sequence[IsrResult]:
+            self.on_alter(changes)
             return await controller_wire.alter_partitions(
                 self._link,
                 changes,

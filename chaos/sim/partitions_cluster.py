@@ -1,9 +1,10 @@
 """A quorum that governs real brokers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from brokers.cluster import PartitionId
+from brokers.requests import IsrChange
 from chaos.sim.cluster import CLUSTER_ID
 from chaos.sim.ledger import Ledger
 from chaos.sim.metadata_cluster import MetadataCluster
@@ -13,8 +14,11 @@ from chaos.sim.options import Options
 from chaos.sim.partitions_broker import RealBroker, SimControllerLink
 from chaos.sim.partitions_loop import SimLoop
 from chaos.sim.partitions_rules import PartitionRules
+from kraftlog.types import Uuid
 from metadata_log.records import Broker
 from quorum.core.messages import VoterSet
+
+OnAlter = Callable[[SimNode, Sequence[IsrChange]], None]
 
 
 class PartitionsCluster(MetadataCluster):
@@ -23,6 +27,8 @@ class PartitionsCluster(MetadataCluster):
         """The present life of each broker."""
         self._former: list[RealBroker] = []
         """Nobody takes the tasks of a dead process apart before the world ends."""
+        self.on_alter: OnAlter = lambda _node, _changes: None
+        """Somebody asks for another ISR."""
         super().__init__(seed, options, live_trace=live_trace)
 
     def make_ledger(self, voters: VoterSet) -> Ledger:
@@ -37,6 +43,10 @@ class PartitionsCluster(MetadataCluster):
     def broker(self, broker_id: int) -> RealBroker | None:
         return self.real.get(broker_id)
 
+    def isr(self, partition: PartitionId) -> Sequence[int]:
+        topic = self.metadata.image.topics.get(Uuid(partition.topic_id))
+        return topic.partitions[partition.partition].isr if topic else ()
+
     # -- processes
 
     def start_broker(self, node: SimNode, machine: FollowerMachine) -> None:
@@ -47,6 +57,7 @@ class PartitionsCluster(MetadataCluster):
         broker = RealBroker(node, machine, loop, link)
         broker.send = lambda target, data, take: self.send(node.node_id, target, data, take)
         broker.on_served = self.rules.on_served
+        broker.on_alter = lambda changes: self.on_alter(node, changes)
         broker.on_clean_stop = lambda: node.in_this_life(0.0, node.die)
 
         def after_turn() -> None:
@@ -102,17 +113,40 @@ class PartitionsCluster(MetadataCluster):
 
     # -- disks
 
+    def may_crash(self, node: SimNode) -> bool:
+        """Not while another one that counts has lost something. What two in sync are for is that
+        one of them may end badly, and whoever was killed counts as badly as who lost something.
+        """
+        return not any(
+            self.rules.seen(place, each).lost
+            for place, others in self._beside(node.node_id)
+            for each in others
+        )
+
     def may_lose_data(self, node: SimNode) -> bool:
-        """Whether somebody else has all that this broker has, in every partition."""
-        lost_id, image = node.node_id, self.metadata.image
-        for topic in image.topics.values():
+        """Whether others have all that this broker has, in every partition, and none of them has
+        ended badly and is not back yet.
+        """
+        if not self.may_crash(node):
+            return False
+        for _, others in self._beside(node.node_id):
+            if not others or not all(self._is_steady(each) for each in others):
+                return False
+        self.rules.data_lost(node.node_id)
+        return True
+
+    def _beside(self, broker_id: int) -> Iterator[tuple[PartitionId, set[int]]]:
+        """Where this broker may be elected, and who else."""
+        for topic in self.metadata.image.topics.values():
             for number, state in enumerate(topic.partitions):
                 holders = {*state.isr, *state.elr, *state.last_known_elr}
-                place = PartitionId(topic.id.raw, number)
-                sound = {
-                    each for each in holders - {lost_id} if not self.rules.seen(place, each).lost
-                }
-                if lost_id in holders and not sound:
-                    return False
-        self.rules.data_lost(lost_id)
-        return True
+                if broker_id in holders:
+                    yield PartitionId(topic.id.raw, number), holders - {broker_id}
+
+    def _is_steady(self, broker_id: int) -> bool:
+        broker, known = self.real.get(broker_id), self.metadata.image.brokers.get(broker_id)
+        return (
+            broker is not None
+            and known is not None
+            and (broker.incarnation == known.incarnation_id)
+        )

@@ -183,3 +183,6 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def is_closed(self) -> bool:
         return self.is_dead
+
+    def __del__(self) -> None:
+        """No complaint: a world that ends in a broken rule leaves its loops as they are."""

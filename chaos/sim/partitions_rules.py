@@ -1,11 +1,13 @@
 """The rules P1 to P11 and M8, checked on the broker that has just moved and on what it answers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from brokers.cluster import PartitionId
 from brokers.partition import Partition
 from brokers.partition_state import Leading
+from brokers.replica_manager import ReplicaManager
 from brokers.requests import (
     ACKS_ALL,
     FetchReply,
@@ -14,7 +16,7 @@ from brokers.requests import (
     ProduceRequest,
 )
 from chaos.sim.partitions_broker import SESSION_MS, SETTINGS, RealBroker
-from chaos.sim.partitions_ledger import Copy, PartitionLedger
+from chaos.sim.partitions_ledger import Copy, Entry, PartitionLedger
 from chaos.sim.sightings import Sightings
 from kraftlog._check import invariant
 from kraftlog.record_batch import read_batches
@@ -28,6 +30,10 @@ class Watched(Protocol):
     """What the rules have to know of the cluster."""
 
     def now(self) -> float: ...
+    def isr(self, partition: PartitionId) -> Sequence[int]:
+        """As the quorum has committed it."""
+        ...
+
     def broker(self, broker_id: int) -> RealBroker | None: ...
 
 
@@ -132,9 +138,24 @@ class PartitionRules:
         facts = {"broker": broker.node.name, "partition": partition.name, "was": was, "now": end}
         invariant(end >= was or not same, "P2 a high watermark fell", **facts)
         if end > was and end <= seen.copy.end:
-            entries = seen.copy.between(was, end)
-            self._of(partition.id).ledger.commit(entries, broker.node.name)
+            self._commit(partition.id, seen.copy.between(was, end), broker.node.name)
         seen.high_watermark = end
+
+    def _commit(self, place: PartitionId, entries: list[Entry], who: str) -> None:
+        """P1: what is committed now is with the whole ISR, whatever a leader takes for its ISR."""
+        ledger = self._of(place).ledger
+        known = ledger.end
+        ledger.commit(entries, who)
+        for entry in entries:
+            if entry.base_offset >= known:
+                self._check_held(place, entry, "P1 committed, not by the whole ISR", who)
+
+    def _check_held(self, place: PartitionId, entry: Entry, rule: str, who: str) -> None:
+        for member in self._cluster.isr(place):
+            seen = self.seen(place, member)
+            held = seen.copy.holds(entry) or seen.lost
+            facts = {"partition": place.partition, "broker": who, "entry": entry}
+            invariant(held, rule, member=member, **facts)
 
     def _check_elected(self, broker: RealBroker, partition: Partition, seen: Seen) -> None:
         """P4: one leader in an epoch. P1: it has all that was committed."""
@@ -224,15 +245,16 @@ class PartitionRules:
         needed = min(partition.settings.min_insync_replicas, len(role.followers) + 1)
         enough = len(members) >= needed
         invariant(enough, "P9 acknowledged with too few in sync", isr=members, **facts)
-        for member in sorted(members):
-            seen = self.seen(partition.id, member)
-            held = seen.copy.holds(entry) or seen.lost
-            invariant(held, "P1 acknowledged, not by the whole ISR", member=member, **facts)
+        rule = "P1 acknowledged, not by the whole ISR"
+        self._check_held(partition.id, entry, rule, broker.node.name)
         self.acked += 1
         self._sightings.note("record acknowledged by all")
 
     def _check_fetched(self, broker: RealBroker, request: FetchRequest, reply: FetchReply) -> None:
-        if request.replica is not None or broker.manager is None:
+        if broker.manager is None:
+            return
+        if request.replica is not None:
+            self._check_fenced(broker.manager, request, reply)
             return
         for result in reply.parts:
             partition = broker.manager.table.hosted.get(result.partition)
@@ -249,6 +271,19 @@ class PartitionRules:
                 same = known is not None and known.crc == batch.crc
                 invariant(same, "P6 a consumer reads what was not committed", **facts)
             self._sightings.note("records consumed")
+
+    def _check_fenced(
+        self, manager: ReplicaManager, request: FetchRequest, reply: FetchReply
+    ) -> None:
+        """P4: a replica that follows another epoch is refused."""
+        asked = {part.partition: part.leader_epoch for part in request.parts}
+        for result in reply.parts:
+            partition = manager.table.hosted.get(result.partition)
+            if partition is None or result.error is not None or result.partition not in asked:
+                continue
+            current, epoch = partition.state.leader_epoch, asked[result.partition]
+            facts = {"partition": partition.name, "epoch": epoch, "current": current}
+            invariant(epoch == current, "P4 a fetch of another epoch is answered", **facts)
 
     def _check_serves(self, broker: RealBroker, partition: Partition) -> None:
         """M8, for all that does not rest on the whole ISR."""

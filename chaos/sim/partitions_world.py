@@ -6,9 +6,9 @@ from chaos.sim.clients import Workload
 from chaos.sim.cluster import Cluster
 from chaos.sim.faults import Faults
 from chaos.sim.liveness import Liveness
-from chaos.sim.metadata_faults import BrokerFaults
 from chaos.sim.partitions_clients import PartitionClients
 from chaos.sim.partitions_cluster import PartitionsCluster
+from chaos.sim.partitions_faults import PartitionFaults
 from chaos.sim.partitions_liveness import PartitionsLiveness
 from chaos.sim.world import World
 
@@ -25,7 +25,7 @@ class PartitionsWorld(World):
         return self._data
 
     def make_liveness(self, atlas: Atlas, faults: Faults, clients: Workload) -> Liveness:
-        self._broker_faults = BrokerFaults(self._partitions)
+        self._broker_faults = PartitionFaults(self._partitions)
         return PartitionsLiveness(self._partitions, atlas, faults, clients, data=self._data)
 
     def run(self) -> None:

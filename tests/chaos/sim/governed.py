@@ -22,8 +22,8 @@ def start_scripted(seed: int = 1) -> MetadataCluster:
     return cluster
 
 
-def start_real(seed: int = 1) -> PartitionsCluster:
-    cluster = PartitionsCluster(seed, ONE_OF_EACH)
+def start_real(seed: int = 1, *, options: Options = ONE_OF_EACH) -> PartitionsCluster:
+    cluster = PartitionsCluster(seed, options)
     cluster.start()
     run_until(cluster, lambda: all_unfenced(cluster))
     return cluster
