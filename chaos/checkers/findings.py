@@ -43,6 +43,7 @@ class Anomaly(StrEnum):
     P3 = "P3"
     P4 = "P4"
     P7 = "P7"
+    P8 = "P8"
     P10 = "P10"
 
 

@@ -1,4 +1,4 @@
-"""The files of a log, read without opening it: what is there, and what cannot be (P7, P10).
+"""The files of a log, read without opening it: what is there, and what cannot be (P7, P8, P10).
 
 Nothing is locked, repaired or cut, so the evidence stays as it is. A last batch that is cut in the
 active segment was still being written, and is no damage as long as it was not known to be durable.
@@ -17,6 +17,7 @@ from kraftlog.record_batch import RecordBatch
 from storage.checkpoint import RecoveryPoint
 from storage.dump_batches import BatchReader, Unreadable
 from storage.files import OsFiles
+from storage.producer_state import SEQUENCE_MAX
 from storage.recovery import RECOVERY_POINT_FILE
 from storage.segment import LOG_SUFFIX
 
@@ -48,14 +49,20 @@ class LogFiles:
     entries: list[Entry] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     is_compacted: bool = False
+    base: int = 0
+    """Where the first segment begins."""
+    producers: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By producer id: its epoch, and the sequence that comes next."""
+    is_interrupted: bool = False
+    """Something before this point cannot be read, so that nobody knows what comes next."""
 
     @property
     def start(self) -> int:
-        return self.entries[0].offset if self.entries else 0
+        return self.entries[0].offset if self.entries else self.base
 
     @property
     def end(self) -> int:
-        return self.entries[-1].next_offset if self.entries else 0
+        return self.entries[-1].next_offset if self.entries else self.base
 
     def between(self, begin: int, end: int) -> list[Entry]:
         return [each for each in self.entries if begin <= each.offset and each.next_offset <= end]
@@ -69,26 +76,54 @@ class LogFiles:
             batch.check_crc()
         except CorruptRecord as error:
             self._note(Anomaly.P10, batch.base_offset, str(error))
+            self._interrupt()
             return
         entry = _entry(batch, with_values=with_values)
-        if self.entries:
-            self._check_next(self.entries[-1], entry)
+        self._check_offset(entry)
+        if self.entries and entry.epoch < self.entries[-1].epoch:
+            before = self.entries[-1].epoch
+            words = f"leader epoch {entry.epoch} at offset {entry.offset}, after {before}"
+            self._note(Anomaly.P7, entry.offset, words)
+        if batch.has_producer and not batch.is_control and not self.is_compacted:
+            self._check_sequence(batch)
+        self.is_interrupted = False
         self.entries.append(entry)
 
-    def _check_next(self, before: Entry, entry: Entry) -> None:
-        if entry.offset < before.next_offset:
-            words = f"offset {entry.offset}, where {before.next_offset} comes next"
+    def _check_offset(self, entry: Entry) -> None:
+        if entry.offset < self.end:
+            words = f"offset {entry.offset}, where {self.end} comes next"
             self._note(Anomaly.P7, entry.offset, words)
-        elif entry.offset > before.next_offset and not self.is_compacted:
-            words = f"offsets {before.next_offset} to {entry.offset - 1} are missing"
-            self._note(Anomaly.P7, before.next_offset, words)
-        if entry.epoch < before.epoch:
-            words = f"leader epoch {entry.epoch} at offset {entry.offset}, after {before.epoch}"
-            self._note(Anomaly.P7, entry.offset, words)
+        elif entry.offset > self.end and not (self.is_compacted or self.is_interrupted):
+            words = f"offsets {self.end} to {entry.offset - 1} are missing"
+            self._note(Anomaly.P7, self.end, words)
+
+    def _check_sequence(self, batch: RecordBatch) -> None:
+        """A producer may begin anywhere, since older batches may be gone; then it counts on."""
+        producer, sequence = batch.producer_id, batch.base_sequence
+        epoch, expected = self.producers.get(producer, (batch.producer_epoch, sequence))
+        if batch.producer_epoch < epoch:
+            words = f"producer {producer} falls from epoch {epoch} to {batch.producer_epoch}"
+            self._note(Anomaly.P8, batch.base_offset, words)
+        elif batch.producer_epoch == epoch and sequence != expected:
+            words = f"producer {producer} has sequence {sequence}, where {expected} comes next"
+            self._note(Anomaly.P8, batch.base_offset, words)
+        following = (batch.last_sequence + 1) & SEQUENCE_MAX
+        self.producers[producer] = (batch.producer_epoch, following)
+
+    def _interrupt(self) -> None:
+        self.is_interrupted = True
+        self.producers.clear()
 
     def add_unreadable(self, path: Path, bad: Unreadable) -> None:
         words = f"{path.name}, byte {bad.position}: {bad.what}"
         self._note(Anomaly.P10, self.end, words)
+        self._interrupt()
+
+    def check_end(self, flushed: int) -> None:
+        """What was known to be durable is there. Cut between two batches, it leaves no trace."""
+        if self.end < flushed and not self.is_interrupted:
+            words = f"the log ends at {self.end}, and all below {flushed} was flushed"
+            self._note(Anomaly.P7, self.end, words)
 
 
 def _entry(batch: RecordBatch, *, with_values: bool) -> Entry:
@@ -106,6 +141,7 @@ def read_log(
     log = LogFiles(name, Path(directory), is_compacted=is_compacted)
     flushed = _flushed(log.path)
     segments = sorted(log.path.glob(f"{'[0-9]' * 20}{LOG_SUFFIX}"))
+    log.base = int(segments[0].stem) if segments else 0
     for segment in segments:
         is_active = segment == segments[-1]
         try:
@@ -114,6 +150,7 @@ def read_log(
         except Unreadable as bad:
             if not (bad.is_cut and is_active and log.end >= flushed):
                 log.add_unreadable(segment, bad)
+    log.check_end(flushed)
     return log
 
 

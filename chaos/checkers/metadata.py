@@ -5,8 +5,7 @@ once each, from the moment it was asked for. Where the log itself is at hand, `j
 looks such operations up in it.
 """
 
-import heapq
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -30,16 +29,20 @@ class LoggedChange:
 
 def judge_metadata(history: History) -> list[Finding]:
     """M1, M2 and M4 by offsets; then whether any order at all explains what clients saw."""
+    return [*judge_by_offsets(history), *judge_by_search(history)]
+
+
+def judge_by_offsets(history: History) -> list[Finding]:
+    """A sort and a replay. What shows half of a request (M10) contradicts its offset too."""
     changes, reads = list(topic_changes(history)), list(topic_reads(history))
-    acked = sorted(_acked(changes), key=lambda change: change.offset or 0)
-    found = [*_in_time(acked), *_fresh(acked, reads)]
-    topics = _by_topic(changes)
-    for topic, of_topic in topics.items():
+    told = [read for read in reads if read.offset is not None]
+    found = list(_in_time(list(_acked(changes)), told))
+    for topic, of_topic in _by_topic(changes).items():
         story = _Story(topic, of_topic)
         found += story.replay()
         for read in reads:
             found += story.compare(read)
-    return [*found, *_second_opinion(topics, reads)]
+    return found
 
 
 def _acked(changes: Iterable[TopicChange]) -> Iterator[TopicChange]:
@@ -58,38 +61,44 @@ def _by_topic(changes: Iterable[TopicChange]) -> dict[str, list[TopicChange]]:
 # -- M1 and M2: time and offsets agree
 
 
-def _in_time(acked: Sequence[TopicChange]) -> Iterator[Finding]:
-    for before, change in _after_each(acked, acked):
-        if (change.offset or 0) <= (before.offset or 0):
-            words = f"offset {change.offset} was asked for after offset {before.offset} was acked"
+def _in_time(acked: Sequence[TopicChange], reads: Sequence[TopicRead]) -> Iterator[Finding]:
+    """A change comes behind all that was known when it began, and a read shows no less."""
+    known: list[TopicChange | TopicRead] = [*acked, *reads]
+    for before, change in _after_each(known, acked):
+        if _place(change) <= _place(before):
+            words = f"offset {change.offset} was asked for after offset {before.offset} was known"
             yield _finding(Anomaly.M1, change.topic, words, before, change)
-
-
-def _fresh(acked: Sequence[TopicChange], reads: Sequence[TopicRead]) -> Iterator[Finding]:
-    for before, read in _after_each(acked, [each for each in reads if each.offset is not None]):
-        if (read.offset or 0) < (before.offset or 0):
-            words = f"a read at offset {read.offset} began after offset {before.offset} was acked"
-            yield _finding(Anomaly.M2, before.topic, words, before, read)
+    for before, read in _after_each(known, reads):
+        if _place(read) < _place(before):
+            words = f"a read at offset {read.offset} began after offset {before.offset} was known"
+            yield _finding(Anomaly.M2, _topic_of(before), words, before, read)
 
 
 def _after_each(
-    acked: Iterable[TopicChange], later: Iterable[T]
-) -> Iterator[tuple[TopicChange, T]]:
-    """Each of the later ones with the highest change that had ended before it began."""
-    ends = sorted(acked, key=_end)
-    highest: TopicChange | None = None
-    waiting = [(_end(change), number, change) for number, change in enumerate(ends)]
+    earlier: Iterable[TopicChange | TopicRead], later: Iterable[T]
+) -> Iterator[tuple[TopicChange | TopicRead, T]]:
+    """Each of the later ones with the highest that had ended before it began."""
+    highest: TopicChange | TopicRead | None = None
+    waiting = deque(sorted(earlier, key=_end))
     for each in sorted(later, key=lambda one: one.operation.invoked):
-        while waiting and waiting[0][0] < each.operation.invoked:
-            done = heapq.heappop(waiting)[2]
-            if highest is None or (done.offset or 0) > (highest.offset or 0):
+        while waiting and _end(waiting[0]) < each.operation.invoked:
+            done = waiting.popleft()
+            if highest is None or _place(done) > _place(highest):
                 highest = done
         if highest is not None:
             yield highest, each
 
 
-def _end(change: TopicChange) -> float:
-    return NEVER if change.operation.ended is None else change.operation.ended
+def _place(each: TopicChange | TopicRead) -> int:
+    return each.offset or 0
+
+
+def _end(each: TopicChange | TopicRead) -> float:
+    return _end_of(each.operation)
+
+
+def _topic_of(each: TopicChange | TopicRead) -> str:
+    return each.topic if isinstance(each, TopicChange) else "all topics"
 
 
 def _finding(anomaly: Anomaly, topic: str, words: str, *about: TopicChange | TopicRead) -> Finding:
@@ -105,7 +114,7 @@ class _Story:
 
     def __init__(self, topic: str, changes: Sequence[TopicChange]) -> None:
         self.topic = topic
-        self.acked = sorted(_acked(changes), key=lambda change: change.offset or 0)
+        self.acked = sorted(_acked(changes), key=_place)
         self.unsure = [each for each in changes if each.operation.outcome is Outcome.UNKNOWN]
         # Acknowledged without an offset: it has a place, but we do not know which.
         self.unsure += [
@@ -133,24 +142,22 @@ class _Story:
         """What a read shows of this topic is what the changes up to its offset made of it."""
         if read.offset is None or (read.asked is not None and self.topic not in read.asked):
             return
-        last = max(
-            (each for each in self.acked if (each.offset or 0) <= read.offset),
-            key=lambda change: change.offset or 0,
-            default=None,
-        )
+        before = [each for each in self.acked if _place(each) <= read.offset]
+        last = before[-1] if before else None
         seen = self.topic in read.found
-        if last is None and not self._was_absent():
-            return
-        expected = last is not None and last.creates
-        if seen == expected or _first(self.unsure, creates=seen, by=_end_of(read.operation)):
+        expected = self._at_first() if last is None else last.creates
+        if expected in (None, seen) or _first(self.unsure, creates=seen, by=_end(read)):
             return
         yield self._contradiction(read, last, seen=seen)
 
-    def _was_absent(self) -> bool:
-        """Whether it cannot have been there before the history began."""
-        if self.acked:
-            return self.acked[0].creates and not any(not each.creates for each in self.unsure)
-        return not any(not each.creates for each in self.unsure)
+    def _at_first(self) -> bool | None:
+        """Whether it was there before the history began; None if nobody can tell."""
+        there = bool(self.acked) and not self.acked[0].creates
+        # What ended unknown may have turned the one into the other; and whoever is refused a
+        # deletion, with nothing else done to the topic, may have had one to delete.
+        maybe = self.unsure if self.acked else [*self.unsure, *self.failed]
+        others = [each for each in maybe if each.creates == there]
+        return None if others else there
 
     def _contradiction(self, read: TopicRead, last: TopicChange | None, *, seen: bool) -> Finding:
         if seen and last is None and self.failed:
@@ -192,7 +199,12 @@ def _step(state: str, step: _Step) -> str | None:
     return "there" if step.there else "absent"
 
 
-def _second_opinion(
+def judge_by_search(history: History) -> list[Finding]:
+    """The second opinion: whether any order at all explains what clients saw of a topic."""
+    return list(_unexplained(_by_topic(topic_changes(history)), list(topic_reads(history))))
+
+
+def _unexplained(
     topics: dict[str, list[TopicChange]], reads: Sequence[TopicRead]
 ) -> Iterator[Finding]:
     for topic, changes in topics.items():
@@ -241,7 +253,20 @@ def judge_against_log(
                 same = [each for each in of_topic if each.creates == creates]
                 done = [each for each in log if (each.topic, each.creates) == (topic, creates)]
                 found += _too_often(topic, same, done)
+                found += _too_seldom(topic, same, done)
     return found
+
+
+def _too_seldom(
+    topic: str, changes: Sequence[TopicChange], done: Sequence[LoggedChange]
+) -> Iterator[Finding]:
+    """Those that were acknowledged without an offset have to be somewhere."""
+    acked = [each for each in changes if each.operation.outcome is Outcome.OK]
+    unplaced = [each for each in acked if each.offset is None]
+    placed = {each.offset for each in acked} & {each.offset for each in done}
+    if len(done) - len(placed) < len(unplaced):
+        words = f"acknowledged {len(acked)} times, and the log has it {len(done)} times"
+        yield _finding(Anomaly.M1, topic, words, *unplaced[:2])
 
 
 def _too_often(

@@ -11,7 +11,7 @@ from chaos.checkers.logs import Entry, LogFiles
 from chaos.checkers.metadata import LoggedChange
 from chaos.checkers.quorum_files import snapshots_of
 from kraftlog.config import Config
-from kraftlog.errors import KraftError
+from kraftlog.errors import KraftError, LogDamaged
 from kraftlog.types import Uuid
 from metadata_log.codec import decode_record
 from metadata_log.effective import BUILT_IN
@@ -39,6 +39,8 @@ class Replayed:
     changes: list[LoggedChange] = field(default_factory=list)
     digests: dict[int, str] = field(default_factory=dict)
     """Of the images at the offsets that somebody asked about."""
+    epochs: dict[int, int] = field(default_factory=dict)
+    """Of the last record below each of them."""
 
 
 def replay_log(
@@ -52,7 +54,8 @@ def replay_log(
     try:
         replay.run()
     except KraftError as error:
-        replay.note(Anomaly.M5, f"cannot be replayed: {error}")
+        anomaly = Anomaly.M6 if f"({Anomaly.M6})" in str(error) else Anomaly.M5
+        replay.note(anomaly, f"cannot be replayed: {error}")
     return replay.result
 
 
@@ -69,20 +72,25 @@ class _Replay:
         result.findings.append(Finding(anomaly, result.log.name, words, (offset,)))
 
     def run(self) -> None:
-        self._begin()
+        if self.result.log.start > 0 and not self._load_snapshot():
+            return  # Q11 says so: judge_snapshots
         for entry in self.result.log.entries:
             if entry.offset >= self.result.start_offset:
                 self._take(entry)
         self._check_snapshots()
 
-    def _begin(self) -> None:
+    def _load_snapshot(self) -> bool:
+        """Begin with the oldest from which the log goes on."""
         log, result = self.result.log, self.result
-        usable = [each for each in snapshots_of(log) if each.end_offset >= log.start]
-        if log.start > 0 and usable:
-            result.image = load(_snapshot_records(log, usable[0]), usable[0].end_offset)
-            result.start_offset = usable[0].end_offset
-            self.names = {topic.id: topic.name for topic in result.image.topics.values()}
-            self._keep_digest(result.start_offset)
+        for snapshot in snapshots_of(log):
+            image = _image_of(log, snapshot) if snapshot.end_offset >= log.start else None
+            if image is not None:
+                result.image, result.start_offset = image, snapshot.end_offset
+                result.epochs[snapshot.end_offset] = snapshot.epoch
+                self.names = {topic.id: topic.name for topic in image.topics.values()}
+                self._keep_digest(result.start_offset)
+                return True
+        return False
 
     def _take(self, entry: Entry) -> None:
         before = self.result.image
@@ -93,6 +101,7 @@ class _Replay:
                 self._check(rule, entry)
         self.result.image = after
         self.result.changes += self._changes(records, entry.next_offset)
+        self.result.epochs[entry.next_offset] = entry.epoch
         self._keep_digest(entry.next_offset)
 
     def _check(self, rule: str, entry: Entry) -> None:
@@ -120,31 +129,39 @@ class _Replay:
             known = result.digests.get(snapshot.end_offset)
             if known is None or snapshot.end_offset == result.start_offset:
                 continue
-            kept = digest(load(_snapshot_records(log, snapshot), snapshot.end_offset))
-            if kept != known:
+            image = _image_of(log, snapshot)
+            if image is not None and digest(image) != known:
                 words = f"the snapshot at {snapshot.end_offset} is not the replay of the log"
                 self.note(Anomaly.Q11, words)
 
 
-def _snapshot_records(log: LogFiles, snapshot: SnapshotId) -> Iterator[Record]:
+def _image_of(log: LogFiles, snapshot: SnapshotId) -> Image | None:
+    """None if the file is damaged, which `judge_snapshots` names."""
     path = os.fspath(log.path / snapshot_name(snapshot))
-    for value in open_snapshot(OsFiles(), path, snapshot).values():
-        yield decode_record(value)
+    try:
+        values = open_snapshot(OsFiles(), path, snapshot).values()
+    except LogDamaged:
+        return None
+    return load(map(decode_record, values), snapshot.end_offset)
 
 
 def judge_images(
     logs: Sequence[LogFiles], *, committed: int = 0, static: Config = BUILT_IN
 ) -> tuple[list[Finding], list[Replayed]]:
     """M5: at one offset the image is the same on all nodes. Without `committed` they are compared
-    where the shortest of them ends.
+    where the shortest of them ends. A log whose last record is of another epoch there holds what
+    was never committed; whether it may is for Q6 to say.
     """
     present = [log for log in logs if log.entries]
     at = committed or min((log.end for log in present), default=0)
     replays = [replay_log(log, static=static, asked=frozenset({at})) for log in present]
     found = [finding for replay in replays for finding in replay.findings]
-    known = [replay for replay in replays if at in replay.digests]
-    for replay in known[1:]:
-        if replay.digests[at] != known[0].digests[at]:
-            names = f"{known[0].log.name} {replay.log.name}"
+    known: dict[int, Replayed] = {}
+    for replay in replays:
+        if at not in replay.digests:
+            continue
+        first = known.setdefault(replay.epochs[at], replay)
+        if replay.digests[at] != first.digests[at]:
+            names = f"{first.log.name} {replay.log.name}"
             found.append(Finding(Anomaly.M5, names, f"their images differ at offset {at}", (at,)))
     return found, replays

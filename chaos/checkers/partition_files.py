@@ -1,4 +1,4 @@
-"""The partition logs of all brokers, replica by replica (P3, P7, P10)."""
+"""The partition logs of all brokers, replica by replica (P3, P7, P8, P10)."""
 
 import os
 from collections import defaultdict
@@ -13,9 +13,8 @@ from kraftlog.types import TopicPartition
 from quorum.store import LOG_DIRECTORY
 from storage.checkpoint import read_offsets
 from storage.files import OsFiles
+from storage.log_dir import HIGH_WATERMARKS_FILE
 from storage.partition_names import parse_partition_name
-
-HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 Replica = tuple[LogFiles, int]
 """A log, and its high watermark."""
@@ -29,11 +28,12 @@ def judge_replicas(
     replicas: dict[TopicPartition, list[Replica]] = defaultdict(list)
     for name, directory in sorted(directories.items()):
         try:
-            ends = read_offsets(OsFiles(), os.fspath(directory / HIGH_WATERMARKS))
+            ends = read_offsets(OsFiles(), os.fspath(directory / HIGH_WATERMARKS_FILE))
         except LogDamaged as error:
             found.append(Finding(Anomaly.P3, name, error.message))
             ends = {}
-        for key in _partitions(directory):
+        # A log that is gone as a whole is still known by its high watermark.
+        for key in sorted({*_partitions(directory), *(key for key in ends if ends[key])}):
             log = read_log(name, directory / str(key), is_compacted=key.topic in compacted)
             found += log.findings
             replicas[key].append((log, ends.get(key, 0)))
@@ -44,7 +44,7 @@ def judge_replicas(
 
 
 def _partitions(directory: Path) -> Iterator[TopicPartition]:
-    for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+    for path in directory.iterdir() if directory.is_dir() else ():
         key = parse_partition_name(path.name)
         if key is not None and path.is_dir() and path.name != LOG_DIRECTORY:
             yield key

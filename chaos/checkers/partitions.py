@@ -39,6 +39,11 @@ class PartitionHistory:
                 hint="number the values: only then it is clear which record is which",
             )
 
+    def add_move(self, process: str) -> None:
+        """From now on this consumer may be anywhere."""
+        if process in self.runs:
+            self.runs[process].append([])
+
     def add_poll(self, poll: Poll, *, is_final: bool) -> None:
         pieces = self.runs[poll.operation.process]
         if not pieces:
@@ -148,7 +153,7 @@ class PartitionHistory:
         if not sightings and value in self.sends:
             witnesses.insert(0, self.sends[value].operation)
         if offset is None or last is None or offset > last[0]:
-            words = f"{value!r} was acknowledged, and the reads did not get that far"
+            words = f"{value!r} was acknowledged or read, and the reads did not get that far"
             anomaly = Anomaly.UNSEEN
         else:
             words = f"{value!r} at offset {offset} is gone, though offset {last[0]} was read"
@@ -190,12 +195,11 @@ class PartitionHistory:
             while ended and ended[0][0] < send.operation.invoked:
                 done = heapq.heappop(ended)[2]
                 highest = done if highest is None or done[0] > highest[0] else highest
-            if not send.is_acked:
-                continue
             if highest is not None and offset < highest[0]:
                 yield self._swapped(highest, (offset, send), "sent after the other was acked")
-            end = send.operation.ended or 0.0
-            heapq.heappush(ended, (end, send.operation.id, (offset, send)))
+            if send.is_acked:
+                end = send.operation.ended or 0.0
+                heapq.heappush(ended, (end, send.operation.id, (offset, send)))
 
     def _swapped(self, first: tuple[int, Send], second: tuple[int, Send], why: str) -> Finding:
         one, two = first[1], second[1]
@@ -214,14 +218,16 @@ class PartitionHistory:
         by_offset = {offset: value for value in self.reads for offset, _ in self.reads[value]}
         offsets = sorted(by_offset)
         ranks = {offset: rank for rank, offset in enumerate(offsets)}
+        for before, after in self._all_steps():
+            if ranks[after[0]] - ranks[before[0]] != 1:
+                between = offsets[ranks[before[0]] + 1 : ranks[after[0]]]
+                missed = [by_offset[offset] for offset in between]
+                yield self._jump(before, after, between, missed)
+
+    def _all_steps(self) -> Iterator[tuple[Place, Place]]:
         for pieces in self.runs.values():
             for piece in pieces:
-                for before, after in _steps(piece):
-                    step = ranks[after[0]] - ranks[before[0]]
-                    if step != 1:
-                        between = offsets[ranks[before[0]] + 1 : ranks[after[0]]]
-                        missed = [by_offset[offset] for offset in between]
-                        yield self._jump(before, after, between, missed)
+                yield from _steps(piece)
 
     def _jump(
         self, before: Place, after: Place, between: list[int], missed: list[Value]
@@ -261,8 +267,7 @@ def partition_histories(history: History, *, final_read: str = "final") -> list[
             at(each.key).add_poll(each, is_final=_is_of(each, final_read))
         else:
             for partition in found.values():
-                if each.process in partition.runs:
-                    partition.runs[each.process].append([])
+                partition.add_move(each.process)
     return [found[key] for key in sorted(found)]
 
 

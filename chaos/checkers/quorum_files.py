@@ -32,7 +32,7 @@ def judge_quorum(logs: Sequence[LogFiles], *, committed: int = 0) -> list[Findin
     found = [finding for log in logs for finding in log.findings]
     for log in logs:
         found += _election(log)
-        found += _snapshots(log)
+        found += judge_snapshots(log)
     for one, two in combinations(logs, 2):
         found += _matching(one, two)
     if committed:
@@ -66,7 +66,8 @@ def snapshots_of(log: LogFiles) -> list[SnapshotId]:
     return [snapshot for snapshot in found if snapshot != BOOTSTRAP_SNAPSHOT]
 
 
-def _snapshots(log: LogFiles) -> Iterator[Finding]:
+def judge_snapshots(log: LogFiles) -> Iterator[Finding]:
+    """Those of a node are whole, and hold what its log no longer has."""
     snapshots = snapshots_of(log)
     for snapshot in snapshots:
         path = log.path / snapshot_name(snapshot)
