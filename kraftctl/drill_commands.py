@@ -205,7 +205,8 @@ def _show(session: Session, found: "Sequence[Summary]") -> int:
     reasons = [line for each in found for line in each.words()]
     failed = sum(each.verdict == "FAIL" for each in found)
     verdict = f"VERDICT {'FAIL' if failed else 'PASS'}  {len(found)} drills, {failed} failed"
-    session.output.show(data, "\n".join([table(FOUND, rows), *reasons, verdict]))
+    reports = [f"report {path}" for each in found for path in each.reports()]
+    session.output.show(data, "\n".join([table(FOUND, rows), *reasons, *reports, verdict]))
     return UNHEALTHY if failed else OK
 
 
@@ -246,6 +247,7 @@ def _document(summary: "Summary") -> Json:
                 "seed": each.seed,
                 "verdict": each.verdict,
                 "directory": str(each.directory.path),
+                "report": str(each.report),
                 "counts": dict(each.counts),
                 "anomalies": list(each.anomalies),
                 "words": each.words,

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from chaos.drills.verdict import FAIL, PASS, Criterion
 from chaos.live.run_directory import RESULTS, RunDirectory
-from chaos.report import write_report
+from chaos.report import REPORT, write_report
 
 JUNIT = "junit.xml"
 
@@ -29,12 +30,18 @@ class Result:
         return PASS if self.passed else FAIL
 
     @property
+    def report(self) -> Path:
+        """The page about it, once `write_result` has written it."""
+        return self.directory.path / REPORT
+
+    @property
     def words(self) -> str:
         """Why it passed or failed, in a sentence or two."""
         missed = [each for each in self.criteria if not each.ok]
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         if self.passed:
-            return f"Passed: {counts}; all {len(self.criteria)} targets met."
+            targets = "its target" if len(self.criteria) == 1 else f"{len(self.criteria)} targets"
+            return f"Passed: {counts}; {targets} met."
         reasons = [*self.anomalies[:3], *map(in_words, missed)]
         return f"Failed: {'; '.join(reasons)}. {counts}."
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from chaos.drills.catalog import Drill
 from chaos.drills.result import Result, in_words
@@ -62,6 +63,11 @@ class Summary:
                 *(in_words(each) for each in result.criteria if not each.ok),
             )
         ]
+
+    def reports(self) -> list[Path]:
+        """The pages to read: of every run that failed, or else of the last one."""
+        failed = [each for each in self.results if not each.passed]
+        return [each.report for each in failed or self.results[-1:]]
 
 
 def _badness(criterion: Criterion) -> tuple[bool, float]:

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import subprocess
+from io import FileIO
 from pathlib import Path
 
 from kraftlog.errors import KraftError
@@ -39,12 +40,16 @@ def fill(directory: Path) -> None:
     """Not a byte is left."""
     with (directory / FILLER).open("ab", buffering=0) as file:
         for chunk in (CHUNK, b"\0"):
-            try:
-                while file.write(chunk):
-                    pass
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
+            _write_until_full(file, chunk)
+
+
+def _write_until_full(file: FileIO, chunk: bytes) -> None:
+    try:
+        while file.write(chunk):
+            pass
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
 
 
 def empty(directory: Path) -> None:

@@ -1,5 +1,5 @@
 """One page about one run: what was broken, what clients saw, and the verdict, in words first."""
 
-from chaos.report.page import write_report
+from chaos.report.page import REPORT, write_report
 
-__all__ = ["write_report"]
+__all__ = ["REPORT", "write_report"]

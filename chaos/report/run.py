@@ -1,6 +1,7 @@
 """A run directory as the report needs it. What is missing or odd is said, never guessed."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ class Criterion:
     target: float | None
     unit: str
     ok: bool
+    ratio: float | None = None
+    per: str = ""
+    """What the ratio is to: the timeout that the measured time depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,8 @@ def _criterion(fields: Mapping[str, Json]) -> Criterion:
         number(fields.get("target")),
         _text(fields.get("unit")),
         fields.get("ok") is True,
+        number(fields.get("ratio")),
+        _text(fields.get("per")),
     )
 
 
@@ -96,9 +102,14 @@ def _anomaly(found: Json) -> str:
 
 
 def number(value: Json) -> float | None:
-    """As a number, if it is one."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and isinstance(value, int | float) else None
+    """As a number, if it is one that can be written down."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _text(value: Json) -> str:

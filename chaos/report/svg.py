@@ -7,11 +7,37 @@ from html import escape
 
 WIDTH = 1100
 LEFT = 120
-RIGHT = 16
+RIGHT = 28
 LANE = 26
 AXIS = 26
-CHAR = 6.6
+CHAR = 6.8
 """About the width of a character of a label."""
+NAME_MAX = 16
+"""Characters of the name of a lane: as many as fit left of it."""
+HOVER_MAX = 240
+PATTERNS = (
+    '<defs><pattern id="stripes" width="6" height="6" patternUnits="userSpaceOnUse">'
+    '<rect class="fail" width="6" height="6"/><path class="gap" d="M0 6L6 0"/></pattern>'
+    '<pattern id="spots" width="6" height="6" patternUnits="userSpaceOnUse">'
+    '<rect class="unknown" width="6" height="6"/><circle class="gap" cx="3" cy="3" r="1.2"/>'
+    "</pattern></defs>"
+)
+"""What failed is striped, what is unknown is spotted: colour is never alone."""
+
+
+def escaped(words: str) -> str:
+    """For any place in the page. What cannot be seen, or would turn the text around, is written as
+    its number: it is no part of XML, or no part of what somebody wanted to tell.
+    """
+    visible = (
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
+        for each in words
+    )
+    return escape("".join(visible))
+
+
+def shortened(words: str, most: int) -> str:
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +66,7 @@ def nice_step(least: float) -> float:
 def picture(title: str, height: float, scale: Scale, parts: Iterable[str]) -> str:
     """A whole SVG with its time axis at the bottom."""
     inner = "\n".join([*_axis(scale, height), *parts])
-    name = escape(title)
+    name = escaped(title)
     return (
         f'<svg viewBox="0 0 {WIDTH} {height + AXIS:.0f}" role="img" aria-label="{name}"'
         f' xmlns="http://www.w3.org/2000/svg"><title>{name}</title>\n{inner}\n</svg>'
@@ -59,8 +85,12 @@ def _axis(scale: Scale, height: float) -> list[str]:
 def text(x: float, y: float, words: str, style: str, *, anchor: str = "start") -> str:
     return (
         f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
-        f"{escape(words)}</text>"
+        f"{escaped(words)}</text>"
     )
+
+
+def titled(hover: str) -> str:
+    return f"<title>{escaped(shortened(hover, HOVER_MAX))}</title>"
 
 
 def band(scale: Scale, begin: float, end: float, height: float) -> str:
@@ -70,39 +100,69 @@ def band(scale: Scale, begin: float, end: float, height: float) -> str:
     return f'<rect class="band" x="{x:.1f}" y="0" width="{width:.1f}" height="{height:.0f}"/>'
 
 
+# -- lanes
+
+
 @dataclass(frozen=True, slots=True)
 class Bar:
     begin: float
     end: float
-    label: str
+    labels: tuple[str, ...]
+    """What it is called, at length first."""
     hover: str
     style: str
 
 
+def rows_of(bars: Iterable[Bar]) -> list[list[Bar]]:
+    """As few rows as it takes for no bar to hide another."""
+    rows: list[list[Bar]] = []
+    for bar in sorted(bars, key=lambda each: each.begin):
+        free = next((row for row in rows if row[-1].end <= bar.begin), None)
+        if free is None:
+            rows.append([bar])
+        else:
+            free.append(bar)
+    return rows
+
+
 def lane(scale: Scale, row: int, name: str, bars: Sequence[Bar]) -> list[str]:
-    """A named row of bars; a label that does not fit its bar is left to the hover and the table."""
+    """A named row of bars."""
     top = row * LANE
-    parts = [text(LEFT - 8, top + 17, shortened(name, 16), "lane", anchor="end")]
-    for bar in bars:
+    parts = [text(LEFT - 8, top + 17, shortened(name, NAME_MAX), "lane", anchor="end")]
+    rights = [*(scale.x(bar.begin) for bar in bars[1:]), float(WIDTH)]
+    for bar, right in zip(bars, rights, strict=True):
         x = scale.x(bar.begin)
         width = max(scale.x(bar.end) - x, 3.0)
         parts.append(
-            f'<g><title>{escape(bar.hover)}</title><rect class="{bar.style}" x="{x:.1f}"'
+            f'<g>{titled(bar.hover)}<rect class="{bar.style}" x="{x:.1f}"'
             f' y="{top + 4}" width="{width:.1f}" height="{LANE - 8}" rx="2"/>'
         )
-        if len(bar.label) * CHAR + 8 <= width:
-            parts.append(text(x + 5, top + 17, bar.label, "onbar"))
+        parts += _label(bar.labels, x, width, right - x, top + 17)
         parts.append("</g>")
     return parts
 
 
-def shortened(words: str, most: int) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
+def _label(labels: Sequence[str], x: float, width: float, room: float, y: float) -> list[str]:
+    """On the bar, or else beside it; what fits nowhere is left to the hover and the table."""
+    for words in labels:
+        if _width(words) <= width:
+            return [text(x + 5, y, words, "onbar")]
+    if labels and width + _width(labels[-1]) <= room:
+        return [text(x + width + 4, y, labels[-1], "beside")]
+    return []
+
+
+def _width(words: str) -> float:
+    # A character that is not Latin may take twice the place.
+    return sum(CHAR if ord(each) < 0x2000 else 2 * CHAR for each in words) + 10
+
+
+# -- dots and columns
 
 
 def mark(x: float, y: float, style: str, hover: str) -> str:
     """Shape and colour both tell: a dot is ok, a cross failed, a diamond is unknown."""
-    title = f"<title>{escape(hover)}</title>"
+    title = titled(hover)
     if style == "ok":
         return f'<circle class="ok" cx="{x:.1f}" cy="{y:.1f}" r="2.2">{title}</circle>'
     if style == "fail":
@@ -133,3 +193,26 @@ def level(y: float, label: str) -> list[str]:
     right = WIDTH - RIGHT
     line = f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>'
     return [line, text(LEFT - 8, y + 4, label, "axis", anchor="end")]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a column."""
+
+    value: float
+    style: str
+    hover: str
+
+
+def column(scale: Scale, heights: Heights, times: tuple[float, float], *pieces: Piece) -> list[str]:
+    """Pieces on top of each other, as wide as their time."""
+    x, base, parts = scale.x(times[0]), 0.0, []
+    width = max(scale.x(times[1]) - x - 1, 1.0)
+    for piece in pieces:
+        low, high = heights.y(base), heights.y(base + piece.value)
+        base += piece.value
+        parts.append(
+            f'<rect class="column {piece.style}" x="{x:.1f}" y="{high:.1f}" width="{width:.1f}"'
+            f' height="{low - high:.1f}">{titled(piece.hover)}</rect>'
+        )
+    return parts
