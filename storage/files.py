@@ -330,20 +330,24 @@ class OsFiles(Files):
         # Where the process may have few descriptors, half are left for sockets and the rest.
         allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.max_open = max_open if allowed < 0 else max(1, min(max_open, allowed // 2))
-        self._pool = DescriptorPool(self.max_open)
+        self.pool = DescriptorPool(self.max_open)
         self._handles: HandleTable[OsFile] = HandleTable()
 
     @property
     def open_descriptors(self) -> int:
         """How many descriptors the pool holds at this moment."""
-        return len(self._pool.open)
+        return len(self.pool.open)
+
+    def make_file(self, path: str) -> OsFile:
+        """A handle that is not open yet."""
+        return OsFile(self, self.pool, path)
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
         path = os.path.normpath(path)
-        file = OsFile(self, self._pool, path)
-        with self._pool.names:
+        file = self.make_file(path)
+        with self.pool.names:
             if create:
-                self._pool.open_and_pin(file, os.O_CREAT)
+                self.pool.open_and_pin(file, os.O_CREAT)
                 file.unpin()
             elif stat.S_ISDIR(os.stat(path).st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
@@ -352,7 +356,7 @@ class OsFiles(Files):
 
     def forget(self, file: OsFile) -> None:
         """A handle that closes need no longer follow renames."""
-        with self._pool.names:
+        with self.pool.names:
             self._handles.discard(file)
 
     def exists(self, path: str) -> bool:
@@ -377,7 +381,7 @@ class OsFiles(Files):
 
     def remove(self, path: str) -> None:
         path = os.path.normpath(path)
-        with self._pool.names:
+        with self.pool.names:
             os.unlink(path)
             self._close_all(self._handles.take(path))
 
@@ -387,7 +391,7 @@ class OsFiles(Files):
     def rename(self, src: str, dst: str) -> None:
         src, dst = os.path.normpath(src), os.path.normpath(dst)
         check_same_dir(src, dst)
-        with self._pool.names:
+        with self.pool.names:
             os.rename(src, dst)
             if src == dst:
                 return
@@ -398,7 +402,7 @@ class OsFiles(Files):
 
     def _close_all(self, files: list[OsFile]) -> None:
         for file in files:
-            self._pool.close(file)
+            self.pool.close(file)
 
     def sync_dir(self, path: str) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
