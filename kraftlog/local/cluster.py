@@ -57,10 +57,11 @@ class LocalCluster:
         config: Options | None = None,
         profile: str = "fast",
         metrics: bool = False,
+        base_port: int | None = None,
         timeout: Duration = "60s",
     ) -> None:
-        """`config` are keys as in a configuration file: each goes to whoever reads it. `timeout`
-        is how long the start may take.
+        """`config` are keys as in a configuration file: each goes to whoever reads it. Nodes listen
+        above `base_port`, or wherever it is free. `timeout` is how long the start may take.
         """
         if controllers < 1 or brokers < 0:
             raise ConfigError(
@@ -70,6 +71,7 @@ class LocalCluster:
         self._shape = (controllers, brokers)
         self._profile = profile
         self._metrics = metrics
+        self._base_port = base_port
         self._config = _checked(config or {})
         self._given = data
         self._timeout = to_seconds(timeout, "timeout")
@@ -118,7 +120,7 @@ class LocalCluster:
         if known is not None:
             known.config = self._config or known.config
             return known
-        layout = Layout(directory, [], self._config, self._profile)
+        layout = Layout(directory, [], self._config, self._profile, base_port=self._base_port)
         controllers, brokers = self._shape
         for role, count in ((CONTROLLER, controllers), (BROKER, brokers)):
             for _ in range(count):
@@ -266,7 +268,9 @@ class LocalCluster:
 
     def start_node(self, name: str) -> None:
         """Start one that is down, on its old port and data. `wait_healthy` waits for it."""
-        self._launch(self.layout.find(name))
+        member = self.layout.find(name)
+        self._wanted.discard(name)  # it may have ended by itself
+        self._launch(member)
 
     def restart(self, name: str) -> None:
         """Stop in order, if it runs, and start again."""
@@ -405,6 +409,18 @@ class LocalCluster:
             elif in_sync and now.out_of_sync():
                 yield f"{now.out_of_sync()[0]} has replicas that are not in sync"
 
+    def wait_topic(self, topic: str, timeout: Duration = "30s") -> None:
+        """Until every broker that is meant to run knows a topic and who leads its partitions."""
+        with Probe() as probe:
+            self._wait(lambda: self._unaware(probe, topic), to_seconds(timeout, "timeout"))
+
+    def _unaware(self, probe: Probe, topic: str) -> str | None:
+        for name in sorted(self._wanted.intersection(self.brokers)):
+            now = probe.look(self.address(name))
+            if now is None or not now.leads(topic):
+                return f"{name} does not know who leads {topic}"
+        return None
+
     def look(self) -> ClusterNow:
         """The cluster as some broker sees it."""
         up = [name for name in self.brokers if name in self._wanted and self.is_running(name)]
@@ -477,10 +493,5 @@ def _names(role: str) -> set[str]:
 
 def _key_flags(role: str, config: Mapping[str, str]) -> list[str]:
     """Those keys that this kind of node reads."""
-    names = _names(role)
-    return [
-        part
-        for name, value in sorted(config.items())
-        if name in names
-        for part in ("-X", f"{name}={value}")
-    ]
+    read = [f"{name}={config[name]}" for name in sorted(_names(role).intersection(config))]
+    return [part for setting in read for part in ("-X", setting)]

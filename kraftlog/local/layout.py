@@ -11,10 +11,10 @@ import json
 import os
 import random
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
-from kraftlog.errors import ConfigError
+from kraftlog.errors import ConfigError, KraftError
 
 CONTROLLER = "controller"
 BROKER = "broker"
@@ -27,6 +27,14 @@ CLIENTS = "clients"
 # Below the ports that systems hand out to clients: one of those could be taken by a connection of
 # anybody's while the process that listens on it is down.
 PORTS = range(15_000, 32_000)
+
+# With a base port of 19000: controllers from 19001, brokers from 19101, and metrics 200 above.
+BROKER_PORTS = 100
+METRICS_PORTS = 200
+
+
+class PortTaken(KraftError):
+    """Another process listens where a node shall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,10 @@ class Layout:
     profile: str
     cluster_id: str | None = None
     """None: not formed yet."""
+    base_port: int | None = None
+    """None: nodes listen wherever it is free."""
+    combined: bool = False
+    """c1 and b1 are meant to be one machine, n1."""
     _ports: set[int] = field(default_factory=set)
 
     def of_role(self, role: str) -> list[Member]:
@@ -64,19 +76,32 @@ class Layout:
         known = ", ".join(member.name for member in self.members)
         raise ConfigError(f"there is no node {name!r}", hint=f"there are {known}")
 
+    def expand(self, name: str) -> list[str]:
+        """The nodes that a name stands for: b1 for itself, n1 for c1 and b1 of a combined one."""
+        pair = [f"c{name[1:]}", f"b{name[1:]}"]
+        known = [member.name for member in self.members]
+        if self.combined and name[:1] == "n" and set(pair) <= set(known):
+            return pair
+        return [self.find(name).name]
+
     def add(self, role: str, *, metrics: bool) -> Member:
-        """One more node, on ports that nobody listens on."""
+        """One more node, on ports that nobody listens on; PortTaken if they have to be others."""
         number = len(self.of_role(role)) + 1
         first = FIRST_CONTROLLER_ID if role == CONTROLLER else FIRST_BROKER_ID
+        port, metrics_port = self._ports_for(role, number)
         member = Member(
-            f"{role[0]}{number}",
-            role,
-            first + number - 1,
-            self._free_port(),
-            self._free_port() if metrics else None,
+            f"{role[0]}{number}", role, first + number - 1, port, metrics_port if metrics else None
         )
+        if self.base_port is not None:
+            check_ports([member])
         self.members.append(member)
         return member
+
+    def _ports_for(self, role: str, number: int) -> tuple[int, int]:
+        if self.base_port is None:
+            return self._free_port(), self._free_port()
+        port = self.base_port + number + (BROKER_PORTS if role == BROKER else 0)
+        return port, port + METRICS_PORTS
 
     def _free_port(self) -> int:
         port = free_port(self._ports)
@@ -106,6 +131,8 @@ class Layout:
         document = {
             "cluster_id": self.cluster_id,
             "profile": self.profile,
+            "base_port": self.base_port,
+            "combined": self.combined,
             "config": self.config,
             "members": [asdict(member) for member in self.members],
         }
@@ -124,6 +151,8 @@ def load(directory: str) -> Layout | None:
             dict(document["config"]),
             document["profile"],
             document["cluster_id"],
+            document.get("base_port"),
+            document.get("combined", False),
         )
     except FileNotFoundError:
         return None
@@ -142,6 +171,26 @@ def read_cluster_id(directory: str) -> str | None:
     except FileNotFoundError:
         return None
     return entries.get("cluster.id")
+
+
+def check_ports(members: Iterable[Member]) -> None:
+    """PortTaken if somebody listens where one of these shall."""
+    for member in members:
+        for port in filter(None, (member.port, member.metrics_port)):
+            if not _is_free(port):
+                raise PortTaken(
+                    f"{HOST}:{port} is taken, and {member.name} shall listen there",
+                    hint=f"who has it: ss -ltnp 'sport = :{port}'",
+                )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe, contextlib.suppress(OSError):
+        # As the servers do: what a connection of the last run left behind is no listener.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((HOST, port))
+        return True
+    return False
 
 
 def free_port(taken: set[int]) -> int:

@@ -41,6 +41,11 @@ class ClusterNow:
     def leaderless(self) -> list[TopicPartition]:
         return [name for name, now in self.partitions.items() if now.leader_id not in self.brokers]
 
+    def leads(self, topic: str) -> bool:
+        """Whether the topic is known, and somebody leads each of its partitions."""
+        known = {name for name in self.partitions if name.topic == topic}
+        return bool(known) and known.isdisjoint(self.leaderless())
+
     def out_of_sync(self) -> list[TopicPartition]:
         """Partitions with a replica that is up and not in sync."""
         return [

@@ -157,6 +157,7 @@ def kraft_topic(request: pytest.FixtureRequest, kraft_cluster: "LocalCluster") -
     with kraft_cluster.admin() as admin:
         factor = min(3, wish.brokers)
         admin.create_topics([NewTopic(name, wish.partitions, factor)]).raise_for_errors()
+    kraft_cluster.wait_topic(name)
     return name
 
 

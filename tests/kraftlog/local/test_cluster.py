@@ -38,6 +38,9 @@ def test_a_cluster_comes_and_leaves_nothing_behind() -> None:
         with cluster.producer() as producer:
             producer.send("t", b"x").result(30)
         assert cluster.leader("t", 1) in cluster.brokers
+        cluster.wait_topic("t")
+        with pytest.raises(TimeoutError_, match="b1 does not know who leads nothing"):
+            cluster.wait_topic("nothing", "1ms")
         assert cluster.metrics_address("b1") is not None
         pids = [cluster.pid(name) for name in cluster.nodes]
         directory = cluster.directory

@@ -16,6 +16,17 @@ def test_what_is_wrong_with_a_cluster() -> None:
     )
     assert now.leaderless() == [B, C]  # broker 3 is not there
     assert now.out_of_sync() == [B, C]
+    assert not now.leads("t")
+    assert not now.leads("nothing")
+
+
+def test_a_topic_that_is_led() -> None:
+    now = ClusterNow(
+        frozenset({1}),
+        101,
+        {A: PartitionNow(1, (1,), (1,)), TopicPartition("u", 0): PartitionNow(-1, (1,), ())},
+    )
+    assert now.leads("t")
 
 
 def test_a_replica_that_is_down_is_not_waited_for() -> None:
