@@ -46,6 +46,7 @@ class Faults:
     def __init__(self, cluster: Cluster, atlas: Atlas, operators: Operators) -> None:
         self._cluster = cluster
         self._atlas = atlas
+        self._operators = operators
         self._strangers = Strangers(cluster)
         self._over = False
         self._acts: dict[str, Fault] = {
@@ -85,6 +86,7 @@ class Faults:
     def end(self) -> None:
         """Nothing goes wrong any more, and what did is mended."""
         self._over = True
+        self._operators.calm_down()
         self._cluster.trace.add("faults end")
         self._cluster.network.heal()
         self._cluster.calm_disks()

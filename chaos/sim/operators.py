@@ -29,10 +29,16 @@ class Operators:
         self._atlas = atlas
         self._dice = cluster.dice("operators")
         self._requests = 0
-        self._over = False
+        self._patient = self._over = False
 
     def begin(self) -> None:
         self._cluster.schedule.later(REPAIR_MS, self._repair)
+
+    def calm_down(self) -> None:
+        """The faults have ended: no more changes for no reason. With some nodes gone for good, one
+        of them could take the last majority.
+        """
+        self._patient = True
 
     def end(self) -> None:
         self._over = True
@@ -65,9 +71,11 @@ class Operators:
 
     def _await_election(self, dice: Random, *, after: int) -> None:
         """And some ask a leader that has hardly begun."""
+        if self._patient:
+            return
         if self._epoch() > after:
             self._change(dice)
-        elif not self._over:
+        else:
             self._cluster.schedule.later(POLL_MS, lambda: self._await_election(dice, after=after))
 
     def _epoch(self) -> int:

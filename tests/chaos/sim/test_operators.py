@@ -65,3 +65,21 @@ def test_nothing_happens_after_the_end() -> None:
     cluster.replace_disk(followers(cluster, leader)[0])
     run_for(cluster, 3_000)
     assert cluster.sightings["voter removed"] == 0
+
+
+def asked(cluster: Cluster) -> int:
+    return sum("operator" in line for line in cluster.trace.recent())
+
+
+def test_after_the_faults_nobody_waits_for_an_election_to_change_voters() -> None:
+    cluster = start(3, observers=2)
+    leader, operators, dice = elect(cluster), operate(cluster), Random(1)
+    for _ in range(6):
+        operators.change_voters(dice)
+    operators.calm_down()
+    before = asked(cluster)
+    assert before > 0
+    leader.die()
+    run_until(cluster, lambda: cluster.leader not in (None, leader))
+    run_for(cluster, 20.0)
+    assert asked(cluster) == before
