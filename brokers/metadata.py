@@ -35,6 +35,10 @@ logger = logging.getLogger(__name__)
 Apply = Callable[[ImageView, ClusterChange], Awaitable[None]]
 
 
+async def _at_once() -> None:
+    pass
+
+
 class MetadataFollower:
     """Replays the log. All calls come from the thread of the loop."""
 
@@ -131,8 +135,11 @@ class MetadataPublisher:
         static: Config,
         *,
         consumed_offset: Callable[[], int] = lambda: 0,
+        before_change: Callable[[], Awaitable[None]] = _at_once,
     ) -> None:
+        """`before_change` is awaited before anything new is handed on."""
         self._follower = follower
+        self._before_change = before_change
         self.consumed_offset = consumed_offset
         """Tells how far the follower was given the log: all below."""
         self._apply: Apply | None = None
@@ -176,6 +183,7 @@ class MetadataPublisher:
         """Hand on what comes, until cancelled."""
         while True:
             await self._follower.changed.wait()
+            await self._before_change()
             await self._publish(self._follower.take())
 
     async def _publish(self, gathered: Gathered) -> None:

@@ -44,17 +44,19 @@ from brokers.source_link import BrokerLink
 from kraftlog import config_keys as keys
 from kraftlog.clock import Clock, SystemClock
 from kraftlog.config import Config
+from kraftlog.drill_hooks import hooks_directory, wait_while_stalled
 from kraftlog.health import Health
 from kraftlog.loop_lag import LoopLag
 from kraftlog.metrics import Registry, serve_metrics
 from kraftlog.resolver import Resolve, resolver
-from kraftlog.serving import open_server
+from kraftlog.serving import open_server, start_server
 from kraftlog.types import TopicPartition, Uuid
 from metadata_log.decide.features import SUPPORTED
 from quorum.observer import MetadataObserver, observer_config, open_observer
 from storage.cleaner import Cleaner
 from storage.compaction import CleanOptions
-from storage.files import Files, OsFiles
+from storage.durable_copy import server_files
+from storage.files import Files
 from storage.log_config import LogConfig
 from storage.throttle import Throttle
 
@@ -187,7 +189,7 @@ class BrokerServer:
         """Until `stop`, or until something is wrong."""
         self._server.add_generic_rpc_handlers((self.service.handlers(), self._health.handlers()))
         self._health.set("", serving=True)
-        await self._server.start()
+        await start_server(self._server)
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -381,9 +383,13 @@ async def open_broker(
     """A broker whose directories are locked and recovered and whose port is bound. All of it is
     given back at the end, unless `run` has closed it in order.
     """
-    files, clock = files or OsFiles(), clock or SystemClock()
+    hooks = hooks_directory(os.environ, config.listen)
+    files = files or server_files(hooks, *config.log_dirs, config.metadata_dir)
+    clock = clock or SystemClock()
     follower = MetadataFollower()
-    publisher = MetadataPublisher(follower, config.static)
+    publisher = MetadataPublisher(
+        follower, config.static, before_change=lambda: wait_while_stalled(hooks)
+    )
     defaults = LogConfig.from_config(config.static)
 
     def config_of(name: TopicPartition) -> LogConfig:

@@ -76,8 +76,8 @@ config = LazyGroup(
 quorum = LazyGroup(
     "quorum",
     {
-        "form": ("kraftctl.quorum_commands:form", "Found a cluster: its first voter, and run."),
-        "join": ("kraftctl.quorum_commands:join", "Become a member of a cluster, and run."),
+        "form": ("kraftctl.server_commands:form", "Found a cluster: its first voter, and run."),
+        "join": ("kraftctl.server_commands:join", "Become a member of a cluster, and run."),
         "status": ("kraftctl.quorum_commands:status", "Who leads, and what each one believes."),
         "replication": ("kraftctl.quorum_commands:replication", "How far each replica is."),
         "why": ("kraftctl.quorum_commands:why", "Why there is no leader, or who refuses whom."),
@@ -95,8 +95,8 @@ node = LazyGroup(
     {
         "ls": ("kraftctl.node_commands:ls", "All brokers, and why one is fenced."),
         "info": ("kraftctl.node_commands:info", "One node: a broker or a controller."),
-        "run": ("kraftctl.node_commands:run", "Run a controller or a broker from a file."),
-        "format": ("kraftctl.node_commands:format_", "Make an empty directory a controller's."),
+        "run": ("kraftctl.server_commands:run", "Run a controller, a broker, or both."),
+        "format": ("kraftctl.server_commands:format_", "Make an empty directory a node's."),
         "drain": ("kraftctl.node_commands:drain", "Move all replicas off a broker."),
         "fence": ("kraftctl.node_commands:fence", "Take a broker out of service."),
         "unfence": ("kraftctl.node_commands:unfence", "Let it back in."),
@@ -155,7 +155,7 @@ _LOCAL = "kraftctl.local_commands"
 main = LazyGroup(
     "kraftctl",
     {
-        "up": (f"{_LOCAL}:up", "Start a local cluster of real processes."),
+        "up": ("kraftctl.up_command:up", "Start a local cluster of real processes."),
         "down": (f"{_LOCAL}:down", "Stop it; its data stays."),
         "ps": (f"{_LOCAL}:ps", "Its processes."),
         "restart": (f"{_LOCAL}:restart", "Restart nodes of it."),

@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 
-from kraftctl.exit_codes import NotFound
+from kraftctl.exit_codes import FAILED, NotFound, error_of, exit_code
 from kraftctl.output import Json
 from kraftlog.errors import KraftError
 
@@ -45,7 +45,8 @@ def ask(path: str, operation: str, **arguments: Json) -> Mapping[str, Json]:
         with connection.makefile("rb") as stream:
             reply = json.loads(stream.readline(LINE_BYTES_MAX) or b"{}")
     if "data" not in reply:
-        raise ControlError(str(reply.get("error", "no answer")), hint=str(reply.get("hint", "")))
+        code = int(reply.get("exit_code", FAILED))
+        raise error_of(code, str(reply.get("error", "no answer")), str(reply.get("hint", "")))
     data: Mapping[str, Json] = reply["data"]
     return data
 
@@ -80,7 +81,7 @@ class ControlServer:
             request = json.loads(line)
             data = self._handle(str(request["operation"]), dict(request["arguments"]))
         except KraftError as error:
-            return {"error": error.message, "hint": error.hint}
+            return {"error": error.message, "hint": error.hint, "exit_code": exit_code(error)}
         except (ValueError, KeyError, TypeError) as error:
             return {"error": f"no request: {error!r}", "hint": ""}
         return {"data": data}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kraftctl.session import Session
 from kraftlog.admin_types import QuorumDescription
 from kraftlog.durations import to_seconds
-from kraftlog.errors import KraftError
+from kraftlog.errors import KraftError, LeaderNotAvailable
 
 if TYPE_CHECKING:
     from quorum.client import QuorumClient
@@ -43,17 +43,30 @@ def leader_of(found: Iterable[Belief]) -> QuorumDescription | None:
     return leaders[0] if leaders else None
 
 
+def find_leader(session: Session) -> QuorumDescription:
+    """What the leader says; LeaderNotAvailable if nobody leads."""
+    leader = leader_of(beliefs(session).values())
+    if leader is None:
+        raise LeaderNotAvailable("nobody leads", hint="kraftctl quorum why tells more")
+    return leader
+
+
 def with_controllers(
     session: Session,
     act: "Callable[[QuorumClient], Coroutine[None, None, T]]",
     addresses: Iterable[str] | None = None,
+    *,
+    patient: bool = False,
 ) -> T:
-    """Do something with a client of some controllers, or of those that the command means."""
+    """Do something with a client of some controllers, or of those that the command means. A patient
+    one waits for each answer as long as the command may.
+    """
     from kraftlog.resolver import resolver  # noqa: PLC0415 - gRPC takes its time to load
     from quorum.client import QuorumClient  # noqa: PLC0415
 
     given = tuple(addresses or session.local_controllers or session.bootstrap.split(","))
-    timeout_ms = min(ANSWER_MS, int(to_seconds(session.timeout, "--timeout") * 1000))
+    timeout_ms = int(to_seconds(session.timeout, "--timeout") * 1000)
+    timeout_ms = timeout_ms if patient else min(ANSWER_MS, timeout_ms)
 
     async def run() -> T:
         resolve = resolver(os.environ)

@@ -63,6 +63,18 @@ class Guarded(KraftError):
     """Something that could do harm, and was not asked for clearly enough."""
 
 
+def error_of(code: int, message: str, hint: str = "") -> KraftError:
+    """What another process of ours has ended with, as an error here."""
+    kinds: dict[int, type[KraftError]] = {
+        USAGE: ConfigError,
+        UNREACHABLE: TimeoutError_,
+        NOT_FOUND: NotFound,
+        CONFLICT: Conflict,
+        REFUSED: Guarded,
+    }
+    return kinds.get(code, KraftError)(message, hint=hint)
+
+
 def exit_code(error: KraftError) -> int:
     match error:
         case Guarded():

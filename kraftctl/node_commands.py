@@ -1,6 +1,5 @@
 """`kraftctl node ...`"""
 
-import sys
 from collections.abc import Mapping
 
 import click
@@ -13,8 +12,6 @@ from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import BrokerDescription, QuorumDescription
 from kraftlog.durations import to_seconds
 from kraftlog.types import TopicPartition
-
-PASS_ON = {"ignore_unknown_options": True, "help_option_names": ()}
 
 
 def _state(broker: BrokerDescription) -> str:
@@ -213,33 +210,3 @@ def drained(
         counts[heir] += 1
         plan[place] = tuple(heir if each == broker else each for each in replicas)
     return plan
-
-
-# -- running one
-
-
-@click.command("format", context_settings=PASS_ON)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def format_(arguments: tuple[str, ...]) -> None:
-    """Make an empty directory that of a controller, not a voter, of a cluster that exists."""
-    from quorum.cli import main  # noqa: PLC0415 - loads the server
-
-    sys.exit(main(["format", *arguments]))
-
-
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.option("--role", type=click.Choice(["controller", "broker"]), required=True)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(role: str, arguments: tuple[str, ...]) -> None:
-    """Run a controller or a broker, as an init system starts it.
-
-    Everything behind --role goes to it: --config FILE, -X KEY=VALUE and the flags of `python -m
-    quorum run` or `python -m brokers run`.
-    """
-    if role == "controller":
-        from quorum.cli import main as controller  # noqa: PLC0415 - loads the server
-
-        sys.exit(controller(["run", *arguments]))
-    from brokers.cli import main as broker  # noqa: PLC0415 - loads the server
-
-    sys.exit(broker(["run", *arguments]))

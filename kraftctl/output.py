@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from kraftlog.errors import KraftError
+from kraftlog.errors import ConfigError, KraftError
 
 SCHEMA = 1
 FORMATS = ("table", "json", "jsonl")
@@ -34,6 +34,7 @@ class Output:
         self._out = out or sys.stdout
         self._err = err or sys.stderr
         self.warnings: list[str] = []
+        self._kept: list[Json] = []
 
     @property
     def is_for_people(self) -> bool:
@@ -55,6 +56,27 @@ class Output:
     def row(self, data: Json) -> None:
         """One of many."""
         self._write(self._out, json.dumps(data))
+
+    # -- what comes one by one
+
+    def refuse_endless(self, endless: bool, flag: str) -> None:
+        """One JSON document of what has no end is never written."""
+        if endless and self.form == "json":
+            raise ConfigError(f"-o json and {flag}: there would be no end", hint="say -o jsonl")
+
+    def each(self, data: Json, text: str) -> None:
+        """The next one: printed at once, but for the one document of -o json."""
+        if self.form == "json":
+            self._kept.append(data)
+        elif self.form == "jsonl":
+            self.row(data)
+        else:
+            self.line(text)
+
+    def end(self) -> None:
+        """That was all of them."""
+        if self.form == "json":
+            self._document(self._kept, None)
 
     def line(self, text: str) -> None:
         self._write(self._out, text)

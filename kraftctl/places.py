@@ -9,13 +9,16 @@ A flag wins over the environment (KRAFTCTL_BOOTSTRAP, KRAFTCTL_PROFILE), that ov
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kraftctl.exit_codes import NotFound
 from kraftlog.errors import ConfigError
-from kraftlog.local.layout import BROKER, CONTROLLER, Layout, load
+from kraftlog.local.layout import BROKER, CONTROLLER, FILE, Layout, load
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 LOCAL = "local"
 DEFAULT_CLUSTER = "dev"
@@ -37,7 +40,7 @@ class Places:
 
     def cluster(self, name: str) -> str:
         """The directory of a local cluster."""
-        if not name or name.startswith(".") or "/" in name:
+        if not _NAME.fullmatch(name):
             raise ConfigError(
                 f"{name!r} cannot be a cluster's name", hint="letters, digits, - and _"
             )
@@ -45,10 +48,12 @@ class Places:
 
     def clusters(self) -> list[str]:
         """The names of all local clusters."""
+        root = os.path.join(self.data, "clusters")
         try:
-            return sorted(os.listdir(os.path.join(self.data, "clusters")))
-        except FileNotFoundError:
+            names = sorted(os.listdir(root))
+        except OSError:
             return []
+        return [name for name in names if os.path.exists(os.path.join(root, name, FILE))]
 
     @property
     def current(self) -> str | None:
@@ -56,7 +61,7 @@ class Places:
         try:
             with open(os.path.join(self.data, "current"), encoding="utf-8") as file:
                 return file.read().strip() or None
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def set_current(self, name: str) -> None:
@@ -99,12 +104,12 @@ def controllers_of(
         return ()
     if (profile or environment.get("KRAFTCTL_PROFILE") or LOCAL) != LOCAL:
         return ()
-    layout = _layout(places, _current(places))
+    layout = layout_of(places, _current(places))
     return tuple(member.address for member in layout.of_role(CONTROLLER))
 
 
 def local_bootstrap(places: Places, cluster: str) -> str:
-    layout = _layout(places, cluster)
+    layout = layout_of(places, cluster)
     return ",".join(member.address for member in layout.of_role(BROKER))
 
 
@@ -116,11 +121,17 @@ def _current(places: Places) -> str:
     return places.current
 
 
-def _layout(places: Places, cluster: str) -> Layout:
+def layout_of(places: Places, cluster: str) -> Layout:
     layout = load(places.cluster(cluster))
     if layout is None:
-        raise NotFound(f"there is no local cluster {cluster!r}", hint="start one: kraftctl up -d")
+        raise no_cluster(places, cluster)
     return layout
+
+
+def no_cluster(places: Places, cluster: str) -> NotFound:
+    others = ", ".join(places.clusters())
+    hint = f"there are {others}" if others else "start one: kraftctl up -d"
+    return NotFound(f"there is no local cluster {cluster!r}", hint=hint)
 
 
 def _from_file(places: Places, name: str) -> str:

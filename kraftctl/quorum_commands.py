@@ -1,24 +1,29 @@
 """`kraftctl quorum ...`"""
 
-import sys
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
-from kraftctl.controllers import Belief, beliefs, leader_of
+from kraftctl.controllers import Belief, beliefs, find_leader, leader_of, with_controllers
 from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
 from kraftctl.output import Json, table
 from kraftctl.session import Session, cluster_options, command
-from kraftlog.admin_types import QuorumDescription, Refused, Voter
-from kraftlog.errors import KraftError, TimeoutError_
+from kraftlog.admin_types import QuorumDescription, Refused
+from kraftlog.durations import to_seconds
+from kraftlog.errors import KraftError, NetworkError, RequestTimedOut, TimeoutError_
+
+if TYPE_CHECKING:
+    from kraftlog.types import Uuid
+    from quorum.client import QuorumClient
 
 POLL_SECONDS = 0.1
 
 
 def belief_row(address: str, belief: Belief) -> tuple[object, ...]:
     if isinstance(belief, KraftError):
-        return ("?", address, "unreachable", "", None, None, belief.message)
+        return (None, address, "unreachable", "", None, None, belief.message)
     leader = f"{belief.leader.node_id}" if belief.leader else "nobody"
     return (
         belief.node.node_id,
@@ -36,23 +41,13 @@ BELIEFS = ("NODE", "ADDRESS", "ROLE", "BELIEVES", "END", "HW", "")
 
 @click.command()
 @click.option("--wait", is_flag=True, help="Until there is a leader, and enough voters.")
-@click.option("--voters", type=int, default=1, help="With --wait: how many.")
+@click.option("--voters", type=click.IntRange(1), default=1, help="With --wait: how many.")
 @cluster_options
 @command
 def status(session: Session, *, wait: bool, voters: int) -> int:
     """Who leads, and what each controller believes. Exit code 3: nobody leads."""
-    from kraftlog.durations import to_seconds  # noqa: PLC0415
-
-    deadline = time.monotonic() + to_seconds(session.timeout, "--timeout")
-    while True:
-        found = beliefs(session)
-        leader = leader_of(found.values())
-        if not wait or (leader is not None and len(leader.voters) >= voters):
-            break
-        if time.monotonic() > deadline:
-            count = len(leader.voters) if leader else 0
-            raise TimeoutError_(f"{count} voters and {'a' if leader else 'no'} leader so far")
-        time.sleep(POLL_SECONDS)
+    found = _wait_voters(session, voters) if wait else beliefs(session)
+    leader = leader_of(found.values())
     rows = [belief_row(address, belief) for address, belief in found.items()]
     keys = ("node", "address", "role", "believes", "end", "high_watermark", "problem")
     head = (
@@ -70,6 +65,49 @@ def status(session: Session, *, wait: bool, voters: int) -> int:
     return OK if leader else UNHEALTHY
 
 
+def _wait_voters(session: Session, wanted: int) -> Mapping[str, Belief]:
+    """Until a leader has committed so many voters; TimeoutError_ says who is there."""
+    deadline = time.monotonic() + to_seconds(session.timeout, "--timeout")
+    need: tuple[int, int] | None = None
+    while True:
+        found = _beliefs_so_far(session)
+        leader = leader_of(found.values())
+        if leader is None or len(leader.voters) < wanted:
+            need = None
+        elif need is None or need[0] != leader.epoch:
+            need = leader.epoch, leader.end_offset  # the record of the voters is before that
+        if leader is not None and need is not None and leader.high_watermark >= need[1]:
+            return found
+        if time.monotonic() > deadline:
+            text, hint = _missing(found, leader, wanted)
+            raise TimeoutError_(text, hint=hint)
+        time.sleep(POLL_SECONDS)
+
+
+def _beliefs_so_far(session: Session) -> Mapping[str, Belief]:
+    """Nobody may listen yet."""
+    try:
+        return beliefs(session)
+    except (NetworkError, TimeoutError_, RequestTimedOut) as error:
+        return {session.bootstrap: error}
+
+
+def _missing(
+    found: Mapping[str, Belief], leader: QuorumDescription | None, wanted: int
+) -> tuple[str, str]:
+    silent = [address for address, each in found.items() if isinstance(each, KraftError)]
+    unheard = f"; no answer from {', '.join(silent)}" if silent else ""
+    if leader is None:
+        return f"nobody leads so far{unheard}", "kraftctl quorum why tells more"
+    there = ", ".join(str(each.voter.node_id) for each in leader.voters)
+    text = f"{len(leader.voters)} of {wanted} voters so far: {there}{unheard}"
+    known = {each.voter.node_id for each in leader.voters}
+    waiting = [each.voter for each in leader.observers if each.voter.node_id not in known]
+    names = ", ".join(str(each.node_id) for each in waiting)
+    hint = f"observers, among them brokers: {names}; " if waiting else ""
+    return text, f"{hint}one more: kraftctl quorum join, or kraftctl quorum add for one that runs"
+
+
 def _plain(value: object) -> Json:
     return value if isinstance(value, int | str) or value is None else str(value)
 
@@ -79,8 +117,7 @@ def _plain(value: object) -> Json:
 @command
 def replication(session: Session) -> int:
     """How far each replica of the metadata log is, as the leader sees it."""
-    with session.admin() as admin:
-        leader = admin.describe_quorum()
+    leader = find_leader(session)
     rows = [
         (
             each.voter.node_id,
@@ -191,51 +228,54 @@ def _note(note: Refused) -> str:
 @cluster_options
 @command
 def add(session: Session, address: str) -> int:
-    """Make the observer at an address a voter."""
-    with session.admin() as admin:
-        newcomer = admin.describe_quorum(address).node
-        admin.add_voter(Voter(newcomer.node_id, newcomer.directory_id, address))
-    session.output.show(
-        {"added": newcomer.node_id},
-        f"{newcomer.node_id} is a voter; undo: kraftctl quorum remove {newcomer.node_id}",
-    )
+    """Make the observer at an address a voter, once it has caught up."""
+    from quorum.batches import decode_key  # noqa: PLC0415 - gRPC takes its time to load
+    from quorum.core.messages import Voter  # noqa: PLC0415
+
+    cluster_id, endpoint = _leads(session)
+
+    async def act(client: "QuorumClient") -> int:
+        newcomer = decode_key((await client.describe(address)).node)
+        await client.add_voter_in_time(cluster_id, Voter(newcomer, address))
+        return newcomer.node_id
+
+    node = with_controllers(session, act, [endpoint], patient=True)
+    undo = f"kraftctl quorum remove {node}"
+    session.output.show({"added": node}, f"{node} is a voter; undo: {undo}")
     return OK
 
 
 @click.command()
-@click.argument("node", type=int)
+@click.argument("node", metavar="ID[:DIRECTORY]")
 @cluster_options
 @command
-def remove(session: Session, node: int) -> int:
-    """Take a voter out."""
-    with session.admin() as admin:
-        voters = {each.voter.node_id: each.voter for each in admin.describe_quorum().voters}
-        if node not in voters:
-            known = ", ".join(map(str, sorted(voters)))
-            raise NotFound(f"{node} is no voter", hint=f"the voters are {known}")
-        admin.remove_voter(voters[node])
-    session.output.show({"removed": node}, f"{node} is no longer a voter")
+def remove(session: Session, node: str) -> int:
+    """Take a voter out; it goes on as an observer until it is stopped."""
+    from quorum.core.messages import ReplicaKey  # noqa: PLC0415 - gRPC takes its time to load
+
+    cluster_id, endpoint = _leads(session)
+    voters = [each.voter for each in find_leader(session).voters]
+    keys = [ReplicaKey(each.node_id, each.directory_id) for each in voters]
+    named = [key for key in keys if node in (str(key), str(key.node_id))]
+    if not named:
+        known = ", ".join(map(str, keys))
+        raise NotFound(f"{node} is no voter", hint=f"the voters are {known}")
+
+    async def act(client: "QuorumClient") -> None:
+        await client.remove_voter(endpoint, cluster_id, named[0])
+
+    with_controllers(session, act, [endpoint], patient=True)
+    gone = named[0].node_id
+    session.output.show(
+        {"removed": gone},
+        f"{gone} is no longer a voter; undo, while it runs: kraftctl quorum add HOST:PORT",
+    )
     return OK
 
 
-_PASS_ON = {"ignore_unknown_options": True, "help_option_names": ()}
-
-
-@click.command(context_settings=_PASS_ON)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def form(arguments: tuple[str, ...]) -> None:
-    """Found a cluster: format a directory as its first voter, and run."""
-    _controller("form", arguments)
-
-
-@click.command(context_settings=_PASS_ON)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def join(arguments: tuple[str, ...]) -> None:
-    """Become a member of a running cluster, and run."""
-    _controller("join", arguments)
-
-
-def _controller(verb: str, arguments: tuple[str, ...]) -> None:
-    from quorum.cli import main  # noqa: PLC0415 - loads the server
-
-    sys.exit(main([verb, *arguments]))
+def _leads(session: Session) -> "tuple[Uuid, str]":
+    """The cluster's id, and where its leader listens."""
+    leader = find_leader(session)
+    if leader.cluster_id is None or leader.leader is None:
+        raise KraftError(f"{leader.node.node_id} does not know its cluster")
+    return leader.cluster_id, leader.leader.endpoint

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 import click
 from click.decorators import FC
 
-from kraftctl.exit_codes import INTERRUPTED, OK, exit_code
+from kraftctl.exit_codes import FAILED, INTERRUPTED, OK, exit_code
 from kraftctl.output import FORMATS, Output
 from kraftctl.places import Places, bootstrap_of, controllers_of
 from kraftlog.errors import KraftError
@@ -89,9 +89,19 @@ def command(function: Callable[Concatenate[Session, P], int | None]) -> Callable
         except BrokenPipeError:  # whoever read our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = OK
+        except OSError as error:  # of files: what the network does is a KraftError
+            session.output.fail(file_error(error))
+            code = FAILED
         sys.exit(code or OK)
 
     return run
+
+
+def file_error(error: OSError) -> KraftError:
+    """What the operating system has against it, in one sentence."""
+    where = f"{error.filename}: " if error.filename else ""
+    hint = f"who may? ls -ld {error.filename}" if isinstance(error, PermissionError) else ""
+    return KraftError(f"{where}{error.strerror or error}", hint=hint)
 
 
 def _session(options: dict[str, object]) -> Session:

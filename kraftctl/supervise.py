@@ -1,30 +1,27 @@
-"""`python -m kraftctl.supervise DIRECTORY CONTROLLERS BROKERS PROFILE [KEY=VALUE]...`: what
-`kraftctl up -d` leaves behind.
-"""
+"""`python -m kraftctl.supervise SHAPE`: what `kraftctl up -d` leaves behind."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kraftctl.exit_codes import OK, exit_code
+from kraftctl.output import Json
 from kraftctl.supervisor import Shape, supervise
 from kraftlog.errors import KraftError
-from kraftlog.local import LocalCluster
 
 
 def main(argv: Sequence[str]) -> int:
-    directory, controllers, brokers, profile, *settings = argv
-    config = {key: value for key, _, value in (text.partition("=") for text in settings)}
-    shape = Shape(directory, int(controllers), int(brokers), profile, config)
+    [text] = argv
     try:
-        supervise(shape, _ready)
+        supervise(Shape.from_json(text), _ready)
     except KraftError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"error: {error.message}\nhint:  {error.hint}\n")
         return exit_code(error)
     return OK
 
 
-def _ready(cluster: LocalCluster) -> None:
-    sys.stderr.write(f"cluster {cluster.cluster_id} is up at {cluster.bootstrap}\n")
+def _ready(described: Json) -> None:
+    if isinstance(described, Mapping):
+        sys.stderr.write(f"cluster {described['cluster_id']} is up at {described['bootstrap']}\n")
 
 
 if __name__ == "__main__":

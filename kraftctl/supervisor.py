@@ -6,11 +6,14 @@ through its control socket.
 
 import contextlib
 import fcntl
+import json
 import os
+import re
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import FrameType
 
 from kraftctl.control import ControlServer, socket_path
@@ -18,20 +21,36 @@ from kraftctl.exit_codes import Conflict
 from kraftctl.output import Json
 from kraftlog.errors import ConfigError
 from kraftlog.local import LocalCluster
+from kraftlog.local.layout import BROKER, CONTROLLER, FILE, Layout, PortTaken, check_ports, load
 
 SERVE_SECONDS = 0.2
 LOCK = "supervisor.lock"
+EPHEMERAL = "ephemeral"
+"""A file that says: this directory goes when the cluster stops."""
+NODES = 3
+
+_OF_A_NODE = re.compile(r"[bc]\d+(\.log)?|resolve")
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What `up` was asked for."""
+    """What `up` was asked for; None: what there is, or the default."""
 
     directory: str
-    controllers: int = 3
-    brokers: int = 3
-    profile: str = "fast"
+    controllers: int | None = None
+    brokers: int | None = None
+    timing: str | None = None
     config: Mapping[str, str] = field(default_factory=dict)
+    base_port: int | None = None
+    combined: bool = False
+    ephemeral: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Shape":
+        return cls(**json.loads(text))
 
 
 class _Asked(Exception):
@@ -41,7 +60,7 @@ class _Asked(Exception):
 @contextlib.contextmanager
 def locked(directory: str) -> Iterator[None]:
     """Only one supervisor for one cluster."""
-    os.makedirs(directory, exist_ok=True)
+    make_directory(directory)
     with open(os.path.join(directory, LOCK), "w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -52,19 +71,111 @@ def locked(directory: str) -> Iterator[None]:
         yield
 
 
-def supervise(shape: Shape, on_ready: Callable[[LocalCluster], None]) -> None:
+def make_directory(directory: str) -> None:
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise Conflict(
+            f"{directory} cannot be made: {error.strerror}",
+            hint="XDG_DATA_HOME says where clusters live",
+        ) from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise Conflict(f"{directory} cannot be written to", hint="who may? `ls -ld` shows that")
+
+
+def supervise(shape: Shape, on_ready: Callable[[Json], None]) -> None:
     """Run a cluster until SIGTERM, SIGINT or the request `down`; then stop it in order."""
-    with locked(shape.directory):
-        cluster = LocalCluster(
-            shape.controllers,
-            shape.brokers,
-            data=shape.directory,
-            config=shape.config,
-            profile=shape.profile,
-            metrics=True,
+    with locked(shape.directory), _signals(), contextlib.suppress(_Asked):
+        if is_ephemeral(shape.directory):
+            _empty(shape.directory)  # left by one that had no time to clean up
+        layout = load(shape.directory)
+        if layout is not None:
+            _adapt(layout, shape)
+        is_there = layout is not None
+        try:
+            with _cluster(shape) as cluster:
+                _remember(cluster.layout, shape, is_new=not is_there)
+                is_there = True
+                Supervisor(cluster).serve(on_ready)
+        except PortTaken as error:
+            raise _taken(error) from None
+        finally:
+            if not is_there:
+                _empty(shape.directory)
+            elif is_ephemeral(shape.directory):
+                shutil.rmtree(shape.directory)
+
+
+def _cluster(shape: Shape) -> LocalCluster:
+    return LocalCluster(
+        NODES if shape.controllers is None else shape.controllers,
+        NODES if shape.brokers is None else shape.brokers,
+        data=shape.directory,
+        config=shape.config,
+        profile=shape.timing or "fast",
+        metrics=True,
+        base_port=shape.base_port,
+    )
+
+
+def _adapt(layout: Layout, shape: Shape) -> None:
+    """Bring what is there to what was asked for; Conflict where that cannot be."""
+    have = len(layout.of_role(CONTROLLER))
+    if shape.controllers not in (None, have):
+        raise Conflict(
+            f"there are {have} controllers, and {shape.controllers} were asked for",
+            hint="one more joins by hand: kraftctl quorum join; or another cluster: --name NAME",
         )
-        with _signals(), contextlib.suppress(_Asked), cluster:
-            Supervisor(cluster).serve(lambda: on_ready(cluster))
+    if shape.ephemeral or (shape.combined and not layout.combined):
+        flag = "--ephemeral" if shape.ephemeral else "--combined"
+        raise Conflict(
+            f"{flag} is for a new cluster, and {layout.directory} holds one",
+            hint="another one: --name NAME; or remove this one: kraftctl purge",
+        )
+    refuse_fewer(len(layout.of_role(BROKER)), shape.brokers)
+    layout.profile = shape.timing or layout.profile
+    try:
+        check_ports(layout.members)
+        while len(layout.of_role(BROKER)) < (shape.brokers or 0):
+            layout.add(BROKER, metrics=True)
+    except PortTaken as error:
+        raise _taken(error) from None
+    layout.save()
+
+
+def refuse_fewer(have: int, wanted: int | None) -> None:
+    if wanted is not None and wanted < have:
+        raise Conflict(
+            f"there are {have} brokers, and {wanted} were asked for",
+            hint="to take one out: kraftctl node drain ID, then kraftctl node decommission ID",
+        )
+
+
+def _remember(layout: Layout, shape: Shape, *, is_new: bool) -> None:
+    if is_new and shape.combined:
+        layout.combined = True
+        layout.save()
+    if is_new and shape.ephemeral:
+        with open(os.path.join(layout.directory, EPHEMERAL), "w", encoding="utf-8"):
+            pass
+
+
+def _taken(error: PortTaken) -> Conflict:
+    return Conflict(error.message, hint=f"{error.hint}; of a new cluster: kraftctl up --any-port")
+
+
+def is_ephemeral(directory: str) -> bool:
+    return os.path.exists(os.path.join(directory, EPHEMERAL))
+
+
+def _empty(directory: str) -> None:
+    """Remove a cluster that never was; what its supervisor said stays."""
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        if _OF_A_NODE.fullmatch(name) and os.path.isdir(path):
+            shutil.rmtree(path)
+        elif _OF_A_NODE.fullmatch(name) or name in (FILE, EPHEMERAL):
+            os.unlink(path)
 
 
 @contextlib.contextmanager
@@ -87,10 +198,10 @@ class Supervisor:
         self._cluster = cluster
         self._is_over = False
 
-    def serve(self, on_ready: Callable[[], None]) -> None:
+    def serve(self, on_ready: Callable[[Json], None]) -> None:
         server = ControlServer(socket_path(self._cluster.directory, os.environ), self.handle)
         try:
-            on_ready()
+            on_ready(self._describe())
             while not self._is_over:
                 server.serve_one(SERVE_SECONDS)
         finally:
@@ -121,9 +232,8 @@ class Supervisor:
 
     def _names(self, arguments: Mapping[str, Json]) -> list[str]:
         named = arguments.get("nodes")
-        names = [str(name) for name in named] if isinstance(named, list) else []
-        for name in names:
-            self._cluster.address(name)  # a name that is none is refused before anything happens
+        asked = [str(name) for name in named] if isinstance(named, list) else []
+        names = [each for name in asked for each in self._cluster.layout.expand(name)]
         return names or self._cluster.nodes
 
     def _describe(self) -> Json:
@@ -132,6 +242,7 @@ class Supervisor:
             "cluster_id": cluster.cluster_id,
             "directory": cluster.directory,
             "bootstrap": cluster.bootstrap,
+            "ephemeral": is_ephemeral(cluster.directory),
             "supervisor": os.getpid(),
             "at": time.time(),
             "nodes": [self._node(name) for name in cluster.nodes],
@@ -142,6 +253,7 @@ class Supervisor:
         is_running = cluster.is_running(name)
         return {
             "name": name,
+            "machine": f"n{name[1:]}" if cluster.layout.combined else None,
             "role": "controller" if name in cluster.controllers else "broker",
             "node_id": cluster.node_id(name),
             "address": cluster.address(name),

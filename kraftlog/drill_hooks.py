@@ -7,6 +7,7 @@ Both are there only if the drill makes them. A server that others could reach re
 a drill is for a cluster on one machine, made to be broken.
 """
 
+import asyncio
 import ipaddress
 import os
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from kraftlog.errors import ConfigError
 HOOKS_VARIABLE = "KRAFTLOG_DRILL_HOOKS"
 DURABLE = "durable"
 STALL = "stall-metadata"
+STALL_POLL_SECONDS = 0.02
 
 
 def hooks_directory(environment: Mapping[str, str], listen: str) -> str | None:
@@ -31,6 +33,16 @@ def hooks_directory(environment: Mapping[str, str], listen: str) -> str | None:
     if not os.path.isdir(directory):
         raise ConfigError(f"{HOOKS_VARIABLE} names {directory}, which is no directory")
     return directory
+
+
+async def wait_while_stalled(hooks: str | None) -> None:
+    """Before a broker applies metadata. Without a drill it returns at once."""
+    while hooks is not None and _is_there(os.path.join(hooks, STALL)):  # noqa: ASYNC110 - a file
+        await asyncio.sleep(STALL_POLL_SECONDS)
+
+
+def _is_there(path: str) -> bool:
+    return os.path.exists(path)
 
 
 def _is_loopback(host: str) -> bool:

@@ -71,6 +71,13 @@ def open_server(address: str) -> tuple[grpc.aio.Server, int]:
     return server, port
 
 
+async def start_server(server: grpc.aio.Server) -> None:
+    """Let it serve. A start that is cancelled halfway would break the stop that follows: it goes on
+    by itself.
+    """
+    await asyncio.shield(server.start())
+
+
 def _nobody_counts(_replies: int) -> None:
     pass
 

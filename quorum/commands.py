@@ -1,4 +1,4 @@
-"""What `python -m quorum` can do. `kraftctl quorum` will call the same functions.
+"""What `python -m quorum` can do. `kraftctl quorum` calls the same functions.
 
 Each takes what it needs and an Output, and returns an exit code; errors are KraftErrors.
 """
@@ -129,7 +129,7 @@ async def _refuse_second_cluster(peers: Sequence[str]) -> None:
             if isinstance(answer, Description):
                 raise ClusterExists(
                     f"{address} belongs to cluster {Uuid(answer.cluster_id)} already",
-                    hint=f"become a member of it: {PROGRAM} join {address} ...",
+                    hint=f"become a member of it: kraftctl quorum join {address} ...",
                 )
 
 
@@ -186,7 +186,7 @@ def _format_to_join(config: ServerConfig, description: Description) -> None:
             key = decode_key(voter.key)
             raise NodeIdTaken(
                 f"node {node_id} is a voter already, with directory {key.directory_id}",
-                hint=f"choose another node id, or first: {PROGRAM} remove {key}",
+                hint=f"choose another node id; or if its disk is lost: --replace {node_id}",
             )
     format_directory(files, config.directory, clock, cluster_id=cluster_id, node_id=node_id)
 
@@ -278,7 +278,7 @@ def _announce(server: ControllerServer, output: Output, words: Words) -> None:
     ]
     if words.invites:
         lines.append(
-            f"others     {PROGRAM} join {address.endpoint} --node-id N --directory DIR"
+            f"others     kraftctl quorum join {address.endpoint} --id N --dir DIR"
             " --listen HOST:PORT"
         )
     output.show(

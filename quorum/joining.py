@@ -53,7 +53,7 @@ async def _ask(
         raise NodeIdTaken(
             f"node {taken.key.node_id} is a voter already, with directory"
             f" {taken.key.directory_id}, and this one is {itself.key.directory_id}",
-            hint=f"remove it first: python -m quorum remove {taken.key} -b {leader.endpoint}",
+            hint=f"remove it first: kraftctl quorum remove {taken.key} -b {leader.endpoint}",
         )
     if not node.core.is_voter:
         await client.add_voter(leader.endpoint, server.identity.cluster_id, itself)

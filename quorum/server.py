@@ -21,12 +21,13 @@ import grpc
 import grpc.aio
 
 from kraftlog.clock import Clock, SystemClock
+from kraftlog.drill_hooks import hooks_directory
 from kraftlog.errors import ConfigError
 from kraftlog.health import Health
 from kraftlog.loop_lag import LoopLag
 from kraftlog.metrics import Registry, serve_metrics
 from kraftlog.resolver import Resolve, resolver
-from kraftlog.serving import open_server
+from kraftlog.serving import open_server, start_server
 from quorum.config import ServerConfig
 from quorum.core.config import RaftConfig
 from quorum.core.state import Resigned
@@ -38,7 +39,8 @@ from quorum.snapshots import SnapshotKeeper
 from quorum.state_machine import StateMachine
 from quorum.store import Store
 from quorum.transport import GrpcTransport
-from storage.files import Files, OsFiles
+from storage.durable_copy import server_files
+from storage.files import Files
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +128,7 @@ class ControllerServer:
         self._server.add_generic_rpc_handlers(
             (service.handlers(), self._health.handlers(), *self.application.handlers())
         )
-        await self._server.start()
+        await start_server(self._server)
         work = [self.node.run(), self._snapshots.run(), self._lag.run(), self._watch_health()]
         work.append(self.application.run())
         if beside is not None:
@@ -174,7 +176,9 @@ async def open_controller(
     """A server whose directory is locked, whose log is open and whose port is bound. All of it is
     given back at the end.
     """
-    files, clock = files or OsFiles(), clock or SystemClock()
+    hooks = hooks_directory(os.environ, config.listen)
+    files = files or server_files(hooks, config.directory)
+    clock = clock or SystemClock()
     resolve = resolve or resolver(os.environ)
     with open_directory(files, config.directory, clock) as identity:
         _check_node_id(config, identity)

@@ -18,6 +18,7 @@ from kraftlog.local.layout import (
     CONTROLLER,
     Layout,
     Member,
+    is_locked,
     load,
     read_cluster_id,
 )
@@ -140,7 +141,9 @@ class LocalCluster:
         first.begin(["form", "-o", "json", *voters])
         self._wanted.add(members[0].name)
         deadline = time.monotonic() + self._timeout
-        while layout.cluster_id is None:  # its id is in the last directory that is formatted
+        others = [layout.data_path(each) for each in members[1:]]
+        while layout.cluster_id is None or any(map(is_locked, others)):
+            # Its id is in the last directory that is formatted; then all of them are let go.
             layout.cluster_id = read_cluster_id(layout.data_path(members[-1]))
             if not first.is_running:
                 raise first.failure(f"has ended with {first.exit_code}")
@@ -324,7 +327,7 @@ class LocalCluster:
             "quorum" if member.role == CONTROLLER else "brokers",
             (),
             layout.log_path(member),
-            {RESOLVE_VARIABLE: layout.resolve_path(member.name)},
+            layout.variables(member.name),
         )
 
     def _arguments(self, member: Member) -> list[str]:

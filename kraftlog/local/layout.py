@@ -4,9 +4,11 @@ cluster.json       this, so that a cluster in a directory of its own can be star
 c1/ b1/ ...        the directory of each node
 c1.log b1.log ...  what each has said
 resolve/c1.json    where each node's dials really go (`kraftlog.resolver`)
+hooks/c1/          only if a drill made it: how it reaches into a node (`kraftlog.drill_hooks`)
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -14,13 +16,16 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
+from kraftlog.drill_hooks import HOOKS_VARIABLE
 from kraftlog.errors import ConfigError, KraftError
+from kraftlog.resolver import RESOLVE_VARIABLE
 
 CONTROLLER = "controller"
 BROKER = "broker"
 FIRST_CONTROLLER_ID = 101
 FIRST_BROKER_ID = 1
 FILE = "cluster.json"
+LOCK = ".lock"
 HOST = "127.0.0.1"
 CLIENTS = "clients"
 
@@ -119,6 +124,16 @@ class Layout:
     def resolve_path(self, name: str) -> str:
         return os.path.join(self.directory, "resolve", f"{name}.json")
 
+    def hooks_path(self, name: str) -> str:
+        """Where a drill reaches into a node (`kraftlog.drill_hooks`), if it made this directory."""
+        return os.path.join(self.directory, "hooks", name)
+
+    def variables(self, name: str) -> dict[str, str]:
+        """What the process of a node has in its environment."""
+        hooks = self.hooks_path(name)
+        drilled = {HOOKS_VARIABLE: hooks} if os.path.isdir(hooks) else {}
+        return {RESOLVE_VARIABLE: self.resolve_path(name), **drilled}
+
     def write_resolve(self, name: str, routes: Mapping[str, str]) -> None:
         """Where the dials of a node, or of clients, really go, from their next one on."""
         path = self.resolve_path(name)
@@ -171,6 +186,16 @@ def read_cluster_id(directory: str) -> str | None:
     except FileNotFoundError:
         return None
     return entries.get("cluster.id")
+
+
+def is_locked(directory: str) -> bool:
+    """Whether a process owns a node's directory (`storage.files.OsLock`)."""
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(directory, LOCK)) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def check_ports(members: Iterable[Member]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kraftctl.control import ControlError, ControlServer, ask, socket_path
+from kraftctl.control import ControlServer, ask, socket_path
 from kraftctl.exit_codes import NotFound
 from kraftctl.output import Json
 from kraftlog.errors import ConfigError
@@ -41,8 +41,8 @@ def test_a_request_is_answered(path: str) -> None:
     assert reply == {"operation": "restart", "arguments": {"nodes": ["b1"]}}
 
 
-def test_a_refusal_comes_back_with_its_hint(path: str) -> None:
-    with pytest.raises(ControlError, match="refused") as caught:
+def test_a_refusal_comes_back_as_what_it_was_with_its_hint(path: str) -> None:
+    with pytest.raises(ConfigError, match="refused") as caught:
         ask(path, "refuse")
     assert caught.value.hint == "try another"
 

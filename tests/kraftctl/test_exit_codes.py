@@ -1,7 +1,7 @@
 import pytest
 
 from kraftctl import exit_codes
-from kraftctl.exit_codes import exit_code
+from kraftctl.exit_codes import error_of, exit_code
 from kraftlog.errors import (
     ConfigError,
     KraftError,
@@ -36,3 +36,9 @@ from kraftlog.errors import (
 )
 def test_each_kind_of_error_has_its_code(error: KraftError, code: int) -> None:
     assert exit_code(error) == code
+
+
+@pytest.mark.parametrize("code", [1, 2, 4, 5, 6, 7])
+def test_what_another_process_ended_with_is_an_error_here(code: int) -> None:
+    error = error_of(code, "no", "try again")
+    assert (exit_code(error), error.message, error.hint) == (code, "no", "try again")

@@ -11,6 +11,7 @@ from tests.kraftctl.json_schema import violations
 
 ELSEWHERE = {"up", "down", "ps", "restart", "purge", "quorum add", "quorum remove"}
 ELSEWHERE |= {"node decommission", "quorum transfer", "quorum step-down", "schema"}
+ELSEWHERE |= {"node format", "node run", "quorum form", "quorum join"}
 """Checked by the tests of those commands, or of this one."""
 
 

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 from functools import partial
 
 import grpc
@@ -8,7 +9,7 @@ import pytest
 from kraftlog import serving as module
 from kraftlog.connection import open_channel
 from kraftlog.errors import ConfigError
-from kraftlog.serving import open_server
+from kraftlog.serving import open_server, start_server
 from tests.kraftlog.streams import (
     METHOD,
     Request,
@@ -143,5 +144,26 @@ def test_two_servers_cannot_share_a_port() -> None:
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
             open_server(f"127.0.0.1:{port}")
         await server.stop(None)
+
+    run(story())
+
+
+def test_a_start_that_is_cancelled_leaves_a_server_that_can_be_stopped() -> None:
+    troubles: list[dict[str, object]] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: troubles.append(context))
+        for turns in range(4):
+            server, _ = open_server("127.0.0.1:0")
+            starting = asyncio.ensure_future(start_server(server))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            starting.cancel()
+            await asyncio.wait([starting])
+            await server.stop(None)
+            del server, starting
+            gc.collect()  # a task that failed unseen says so when it goes
+        assert troubles == []
 
     run(story())

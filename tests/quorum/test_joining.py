@@ -74,7 +74,7 @@ def test_a_node_id_of_another_disk_is_refused(tmp_path: Path) -> None:  # Q14
                 async def join(_: object) -> None:
                     with pytest.raises(NodeIdTaken, match="node 102 is a voter already") as caught:
                         await become_voter(server, str)
-                    assert "python -m quorum remove 102:" in caught.value.hint
+                    assert "kraftctl quorum remove 102:" in caught.value.hint
                     server.stop()
 
                 await server.run(join)

@@ -9,13 +9,16 @@ from kraftlog.local.layout import (
     BROKER,
     CLIENTS,
     CONTROLLER,
+    LOCK,
     PORTS,
     Layout,
     Member,
     free_port,
+    is_locked,
     load,
     read_cluster_id,
 )
+from storage.files import OsLock
 
 
 def layout(path: Path) -> Layout:
@@ -87,6 +90,13 @@ def test_a_directory_tells_its_cluster_once_it_is_formatted(tmp_path: Path) -> N
     assert read_cluster_id(str(tmp_path)) is None
     (tmp_path / "meta.properties").write_text("version=1\ncluster.id=abc\nnode.id=1\n")
     assert read_cluster_id(str(tmp_path)) == "abc"
+
+
+def test_a_directory_that_a_process_owns_is_locked(tmp_path: Path) -> None:
+    assert not is_locked(str(tmp_path))
+    with OsLock(str(tmp_path / LOCK)):
+        assert is_locked(str(tmp_path))
+    assert not is_locked(str(tmp_path))
 
 
 def test_members_are_values() -> None:

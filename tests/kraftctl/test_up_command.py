@@ -1,0 +1,91 @@
+"""`kraftctl up` in the foreground, and what its flags say."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraftctl.up_command import new_topic, setting
+from kraftlog.errors import ConfigError
+from tests.kraftctl.conftest import invoke
+from tests.waiting import wait_until
+
+
+def test_topics_and_settings_are_read_from_flags() -> None:
+    assert new_topic("t") == ("t", None, None)
+    assert new_topic("t:6:3") == ("t", 6, 3)
+    assert setting("a.b=c=d") == ("a.b", "c=d")
+    for text in ("t:x", "t:1:2:3", ":1"):
+        with pytest.raises(ConfigError):
+            new_topic(text)
+    with pytest.raises(ConfigError):
+        setting("a")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "-n 0",
+        "-c 0",
+        "--timing hasty",
+        "--combined -c 3 -n 2",
+        "--topic t:x",
+        "-X a",
+        "--name ../x",
+    ],
+)
+def test_flags_that_make_no_sense_are_refused_before_anything_is_made(
+    tmp_path: Path, flags: str
+) -> None:
+    ran = invoke("up", "-d", *flags.split(), env={"XDG_DATA_HOME": str(tmp_path)})
+    assert (ran.code, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = invoke("up", "-d", env={"XDG_DATA_HOME": str(tmp_path / "file")})
+    assert ran.code == 6
+    assert "cannot be made: Not a directory" in ran.err
+    assert "XDG_DATA_HOME" in ran.err
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_combined_cluster_and_an_ephemeral_one_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    # R49
+    env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
+    command = ["-m", "kraftctl", "up", "-n", "1", "--combined", "--ephemeral", "--any-port"]
+    with subprocess.Popen(
+        [sys.executable, *command],
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_until(
+                lambda: invoke("ps", env=env).code == 0 or process.poll() is not None, "ready"
+            )
+            shown = invoke("ps", "-o", "json", env=env)
+            assert shown.pick("ephemeral") is True
+            nodes = shown.pick("nodes")
+            assert isinstance(nodes, list)
+            assert [(each["name"], each["machine"]) for each in nodes] == [
+                ("c1", "n1"),
+                ("b1", "n1"),
+            ]
+            assert invoke("restart", "n1", env=env).code == 0
+            assert "n1" in invoke("ps", env=env).out
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0, err
+    assert "next       kraftctl status" in out
+    assert err.splitlines() == ["Ctrl-C stops it; with its data", "dev is stopped"]
+    assert not os.path.exists(str(shown.pick("directory")))
+    assert invoke("ps", env=env).code == 5
