@@ -22,6 +22,10 @@ class Drill:
     replication_factor: int = 3
     config: Mapping[str, str] = field(default_factory=dict)
     topic_config: Mapping[str, str] = field(default_factory=dict)
+    has_hooks: bool = False
+    """Whether it reaches into the servers (`kraftlog.drill_hooks`)."""
+    keeps_durable: bool = False
+    """Whether they keep a copy of what is durable."""
     needs: Callable[[], str] = lambda: ""
     """Why it cannot run on this machine; empty: it can."""
 
@@ -39,6 +43,8 @@ def drill(
     replication_factor: int = 3,
     config: Mapping[str, str] | None = None,
     topic_config: Mapping[str, str] | None = None,
+    has_hooks: bool = False,
+    keeps_durable: bool = False,
     needs: Callable[[], str] = lambda: "",
 ) -> Callable[[Steps], Steps]:
     """Makes a function a drill."""
@@ -54,6 +60,8 @@ def drill(
             replication_factor=replication_factor,
             config=config or {},
             topic_config=topic_config or {},
+            has_hooks=has_hooks or keeps_durable,
+            keeps_durable=keeps_durable,
             needs=needs,
         )
         return steps

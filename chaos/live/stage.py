@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from chaos.history import HistoryWriter, Json
+from chaos.live import hooks
 from chaos.live.edges import CLIENT, Edges, Proxies
 from chaos.live.load import Load
 from chaos.live.run_directory import RunDirectory
@@ -44,6 +45,8 @@ class StageOptions:
     replication_factor: int = 3
     config: Mapping[str, str] = field(default_factory=dict)
     topic_config: Mapping[str, str] = field(default_factory=dict)
+    has_hooks: bool = False
+    keeps_durable: bool = False
     warm_seconds: float = WARM_SECONDS
     duration: float | None = None
     """For drills that may take any time."""
@@ -88,6 +91,8 @@ class Stage:
         for role, count in ((CONTROLLER, options.controllers), (BROKER, options.brokers)):
             for _ in range(count):
                 layout.add(role, metrics=False)
+        if options.has_hooks:
+            hooks.lay(layout, durable=options.keeps_durable)
         layout.save()
         return layout
 
@@ -330,6 +335,36 @@ class Stage:
         reason = next((line for line in said if words in line), "")
         self.expect(f"{name} refuses, and names {words}", holds=bool(reason))
         self.say(reason)
+
+    # -- insides
+
+    def stall(self, name: str) -> float:
+        """A broker goes on with all but applying metadata."""
+        begun = self.fault("stall metadata", name)
+        hooks.stall(self.layout, name)
+        return begun
+
+    def resume_metadata(self, name: str) -> float:
+        hooks.resume(self.layout, name)
+        return self.healed("stall metadata", name)
+
+    def cut_power(self) -> float:
+        """Of all nodes at one moment: what they had not synced is gone."""
+        begun = self.fault("power loss", "all nodes")
+        for name in self.cluster.nodes:
+            self.cluster.pause(name)
+        for name in self.cluster.nodes:
+            self.cluster.kill(name)
+            hooks.lose_power(self.layout, name)
+            self._down.add(name)
+        return begun
+
+    def power_on(self) -> float:
+        begun = self.healed("power loss", "all nodes")
+        for name in sorted(self._down):
+            self.cluster.start_node(name)
+        self._down.clear()
+        return begun
 
     # -- edges
 

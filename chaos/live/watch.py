@@ -139,6 +139,11 @@ class Watcher:
         with self._lock:
             return next((at for at, up in self._fences if at >= since and broker not in up), None)
 
+    def up(self) -> frozenset[int]:
+        """The brokers that are not fenced, by the newest metadata."""
+        with self._lock:
+            return self.view.brokers
+
     # -- controllers
 
     def _watch_controller(self, name: str, address: str) -> None:

@@ -10,6 +10,7 @@ _MODULES = (
     "strangers",
     "disks",
     "failing_disks",
+    "insides",
 )
 
 

@@ -68,6 +68,7 @@ def test_older_metadata_changes_nothing(watcher: Watcher, history: HistoryWriter
     assert watcher.leader("orders", 5) == -1
     assert watcher.fenced_at(1, 0.0) is not None
     assert watcher.fenced_at(2, 0.0) is None
+    assert watcher.up() == {2}
     (now,) = watcher.partitions("orders").values()
     assert now.isr == (2,)
     watcher._saw_metadata(metadata(10, 2, 1, 1, 2))

@@ -1,0 +1,62 @@
+"""What no signal and no proxy can do: the power goes, or metadata is heard and not applied."""
+
+import time
+
+from chaos.drills.catalog import drill
+from chaos.live.stage import Stage
+
+TOPICS = 5
+AFTER_SECONDS = 1.0
+METADATA_LAG = "metadata lag"
+
+
+@drill(
+    9,
+    "all-power-loss",
+    "all six lose their power, and what was not synced is gone",
+    in_chaos=True,
+    keeps_durable=True,
+    topic_config={"flush.before.ack": "true"},
+)
+def all_power_loss(stage: Stage) -> None:
+    made = [stage.try_create(f"before-{number}", 30) for number in range(TOPICS)]
+    stage.expect("metadata changes are acknowledged before", holds=all(made))
+    stage.cut_power()
+    begun = stage.power_on()
+    stage.wait_for_writes(begun)
+    stage.measure("t_up", time.monotonic() - begun)
+    with stage.cluster.admin() as admin:
+        found = set(admin.list_topics())
+    lost = [f"before-{number}" for number in range(TOPICS) if f"before-{number}" not in found]
+    stage.expect(f"all {TOPICS} topics are still there", holds=not lost)
+
+
+@drill(
+    31,
+    "stale-metadata",
+    "a leader sends heartbeats and does not apply what it hears",
+    in_chaos=True,
+    has_hooks=True,
+)
+def stale_metadata(stage: Stage) -> None:
+    victim = stage.leader()
+    stage.stall(victim)
+    stage.expect("a change that it misses", holds=stage.try_create("missed", 30))
+    missed = time.monotonic()
+    stage.measure("t_fence", stage.wait_fenced(victim, missed))
+    cause = _fence_cause(stage, victim)
+    stage.expect(f"{victim} is fenced because of {METADATA_LAG}", holds=cause == METADATA_LAG)
+    stage.wait_for_writes(time.monotonic())
+    stage.run_for(AFTER_SECONDS)
+    stage.expect(f"{victim} leads nothing", holds=stage.leader() != victim)
+    stage.measure("u_write", stage.load.write_gap(missed, time.monotonic()))
+    stage.resume_metadata(victim)
+    node_id = stage.cluster.node_id(victim)
+    stage.wait(lambda: node_id in stage.watcher.up(), f"{victim} is unfenced again")
+
+
+def _fence_cause(stage: Stage, name: str) -> str:
+    node_id = stage.cluster.node_id(name)
+    with stage.cluster.admin() as admin:
+        brokers = admin.describe_cluster().brokers
+    return next((each.fence_cause for each in brokers if each.broker_id == node_id), "")

@@ -1,0 +1,35 @@
+"""What a drill does inside the servers, by the directories of `kraftlog.drill_hooks`."""
+
+import os
+import shutil
+from pathlib import Path
+
+from kraftlog.drill_hooks import DURABLE, STALL
+from kraftlog.local.layout import Layout
+
+UNFINISHED = ".new-link"
+"""A name that the copy was about to take when its server was killed."""
+
+
+def lay(layout: Layout, *, durable: bool) -> None:
+    """Before the first start: a directory for each node; with `durable` for its copy, too."""
+    for member in layout.members:
+        os.makedirs(os.path.join(layout.hooks_path(member.name), *([DURABLE] if durable else [])))
+
+
+def stall(layout: Layout, name: str) -> None:
+    """From now on a broker applies no metadata."""
+    Path(layout.hooks_path(name), STALL).touch()
+
+
+def resume(layout: Layout, name: str) -> None:
+    Path(layout.hooks_path(name), STALL).unlink(missing_ok=True)
+
+
+def lose_power(layout: Layout, name: str) -> None:
+    """Of a node that was killed only what it had synced is left."""
+    durable = Path(layout.hooks_path(name), DURABLE, "root-0")
+    data = layout.data_path(layout.find(name))
+    shutil.rmtree(data)
+    # Directories of the copy are symbolic links, files are hard links: nothing may be shared.
+    shutil.copytree(durable, data, ignore=shutil.ignore_patterns(UNFINISHED))
