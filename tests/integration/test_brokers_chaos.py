@@ -6,49 +6,16 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
 from kraftlog.admin_types import NewTopic
-from kraftlog.delivery import DeliveryFuture
-from kraftlog.errors import KraftError
 from kraftlog.local import LocalCluster
+from tests.integration.load import Load
 
 TOPIC = "chaos"
 PARTITIONS = 3
 MIN_INSYNC = {"min.insync.replicas": 2}
-
-
-@dataclass
-class Writer:
-    """Writes numbers, one after the other, to each partition; remembers what became of them."""
-
-    cluster: LocalCluster
-    acknowledged: dict[int, list[int]] = field(default_factory=dict)
-    failures: list[KraftError] = field(default_factory=list)
-    is_over: bool = False
-
-    def run(self) -> None:
-        self.acknowledged = {partition: [] for partition in range(PARTITIONS)}
-        with self.cluster.producer(linger="2ms", delivery_timeout="60s") as producer:
-            number = 0
-            while not self.is_over:
-                sent = [
-                    (partition, producer.send(TOPIC, b"%d" % number, partition=partition))
-                    for partition in range(PARTITIONS)
-                ]
-                for partition, delivery in sent:
-                    self._note(partition, number, delivery)
-                number += 1
-
-    def _note(self, partition: int, number: int, delivery: DeliveryFuture) -> None:
-        try:
-            delivery.result(90)
-        except KraftError as error:
-            self.failures.append(error)
-        else:
-            self.acknowledged[partition].append(number)
 
 
 def disturb(cluster: LocalCluster, dice: random.Random, seconds: float) -> list[str]:
@@ -74,39 +41,16 @@ def disturb(cluster: LocalCluster, dice: random.Random, seconds: float) -> list[
     return done
 
 
-def read_all(cluster: LocalCluster, last: dict[int, int]) -> dict[int, list[int]]:
-    """Everything that is in the topic, by partition: up to these, and what comes after them."""
-    found: dict[int, list[int]] = {partition: [] for partition in range(PARTITIONS)}
-    with cluster.consumer(TOPIC, offset_reset="earliest") as consumer:
-        complete = False
-        while records := consumer.poll("500ms" if complete else "5s"):
-            for record in records:
-                found[record.partition].append(int(record.value or b"-1"))
-            complete = all(last[partition] in found[partition] for partition in last)
-    return found
-
-
 def run_chaos(seed: int, seconds: float) -> None:
     dice = random.Random(seed)
     with LocalCluster(3, 3, config=MIN_INSYNC) as cluster:
         with cluster.admin() as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)]).raise_for_errors()
         cluster.wait_healthy("60s", in_sync=True)
-        writer = Writer(cluster)
-        thread = threading.Thread(target=writer.run)
-        thread.start()
-        try:
+        load = Load(cluster, TOPIC, PARTITIONS)
+        with load.running():
             done = disturb(cluster, dice, seconds)
-        finally:
-            writer.is_over = True
-            thread.join()
-        story = f"seed {seed}: {', '.join(done)}"
-        assert writer.failures == [], story
-        assert all(writer.acknowledged.values()), story
-        last = {partition: numbers[-1] for partition, numbers in writer.acknowledged.items()}
-        found = read_all(cluster, last)
-        for partition, numbers in writer.acknowledged.items():
-            assert found[partition] == numbers, f"partition {partition}; {story}"
+        load.check(f"seed {seed}: {', '.join(done)}")
 
 
 @pytest.mark.slow
