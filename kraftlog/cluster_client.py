@@ -68,6 +68,8 @@ class ClusterClient:
         self._auto_create = auto_create
         self._streams: dict[tuple[str, str], BrokerStream] = {}
         self._good_address = ""
+        self._without_news = ""
+        """A broker that told what we knew already; it may hear nothing itself."""
         self._topics: set[str] = set()
         self._creating: set[str] = set()
         """Topics that somebody waits for, to be created if they do not exist."""
@@ -183,13 +185,16 @@ class ClusterClient:
         raise failure or not_reached("any broker")
 
     def _candidates(self) -> list[str]:
-        """Who to ask: the last that answered, those of the view, those we were started with."""
+        """Who to ask: the last that answered, those of the view, those we were started with; last
+        of all who had no news, since it would be asked for ever if its metadata stood still.
+        """
         known = [node.address for node in self.view.brokers.values()]
         first = [self._good_address] if self._good_address else []
         bootstrap = list(self.options.bootstrap)
         self.dice.shuffle(known)
         self.dice.shuffle(bootstrap)
-        return list(dict.fromkeys([*first, *known, *bootstrap]))
+        found = dict.fromkeys([*first, *known, *bootstrap])
+        return sorted(found, key=self._without_news.__eq__)
 
     # -- the view
 
@@ -276,7 +281,10 @@ class ClusterClient:
             logger.debug("no metadata: %s", error)
         else:
             self.last_failure = None
-            self.view.learn(decode_metadata(reply.metadata, self._good_address))
+            metadata = decode_metadata(reply.metadata, self._good_address)
+            has_news = metadata.offset > self.view.offset
+            self._without_news = "" if has_news else self._good_address
+            self.view.learn(metadata)
         refreshed, self._refreshed = self._refreshed, asyncio.Event()
         refreshed.set()
         for callback in self._on_change:

@@ -98,6 +98,21 @@ def test_the_next_broker_is_asked_when_one_is_gone(toys: ToyCluster) -> None:
     run(toys.bootstrap, work)
 
 
+def test_a_broker_with_old_news_is_not_asked_for_ever(toys: ToyCluster) -> None:
+    """It answers at once, and does not know that it leads no more: others do."""
+
+    async def work(client: ClusterClient) -> None:
+        await client.ensure_topic("t", timeout_ms=20_000)
+        request = broker_pb2.MetadataRequest(all_topics=True)
+        old_news = toys.truth.metadata(request)
+        toys.faults.append(Fault("metadata", old_news=old_news, broker=1, times=10**9))
+        toys.truth.lead("t", 0, 2)
+        while client.view.leader_id("t", 0) != 2:
+            await client.refresh(timeout_ms=20_000)
+
+    run(toys.bootstrap.split(",")[0], work)
+
+
 def test_a_request_is_answered_or_there_is_a_reason(toys: ToyCluster) -> None:
     async def work(client: ClusterClient) -> None:
         address = toys.bootstrap.split(",")[0]

@@ -41,6 +41,8 @@ class Fault:
     kind: str
     refuse: ErrorCode | None = None
     """Refused, and nothing is done."""
+    old_news: broker_pb2.MetadataReply | None = None
+    """Answered with what was so once."""
     lose_request: bool = False
     lose_reply: bool = False
     cut: bool = False
@@ -129,6 +131,8 @@ class Broker:
 
         if fault is not None and fault.refuse is not None:
             send(self.refusal(request, kind, fault.refuse))
+        elif fault is not None and fault.old_news is not None:
+            send(broker_pb2.BrokerReply(metadata=fault.old_news))
         elif fault is None or not fault.lose_request:
             self.handle(request, kind, send)
         if fault is not None and fault.cut:
