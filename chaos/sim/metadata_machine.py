@@ -84,7 +84,8 @@ class NodeLedger:
         def on_read(is_ready: bool) -> None:
             on_done(None if is_ready else NotLeaderError("no read here"))
 
-        self._node.begin_read(self.driver, on_read)
+        # Through the inbox, as in the real node: its errors are none of whoever asked.
+        self.post(lambda: self._node.begin_read(self.driver, on_read))
 
 
 class ControllerMachine:

@@ -183,7 +183,7 @@ MEMBERSHIP = (
     Mutant(
         "a removed leader cannot be elected",
         "quorum.core.replica:Replica.may_campaign",
-        ((" or self.key in self.log.voters_at(self.high_watermark)", ""),),
+        ((" or self.key in self.log.committed_voters(self.high_watermark)", ""),),
     ),
 )
 

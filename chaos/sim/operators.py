@@ -21,6 +21,7 @@ from quorum.wire import decode_reply, encode_request
 
 REPAIR_MS = 500.0
 POLL_MS = 5.0
+UNHEARD_MS = 50.0
 
 
 class Operators:
@@ -64,6 +65,8 @@ class Operators:
         """For no reason at all: one more or one less, the leader itself included. Impatient ones
         ask for the next change before the last one is committed.
         """
+        if dice.random() < 0.2 and self._remove_unheard(dice):
+            return
         for _ in range(dice.choice((1, 1, 2))):
             self._change(dice)
         if dice.random() < 0.5:
@@ -77,6 +80,24 @@ class Operators:
             self._change(dice)
         else:
             self._cluster.schedule.later(POLL_MS, lambda: self._await_election(dice, after=after))
+
+    def _remove_unheard(self, dice: Random) -> bool:
+        """Of an even number of voters the leader is removed and dies before anybody has heard of
+        it: half of the voters are then behind the one that is going.
+        """
+        leader = self._cluster.leader
+        if leader is None or leader.core is None or leader.paused:
+            return False
+        voters = leader.core.voters
+        may_be = len(voters) % 2 == 0 and self._atlas.may_become(voters.without(leader.key))
+        if not may_be or not self._cluster.may_crash(leader):
+            return False
+        ids = [node.node_id for node in self._cluster.nodes]
+        unheard = self._cluster.network.block([(leader.node_id, each) for each in ids])
+        self._cluster.schedule.later(UNHEARD_MS, lambda: self._cluster.network.mend(unheard))
+        self._remove(leader, voters, leader.key)
+        leader.in_this_life(dice.uniform(0, UNHEARD_MS), leader.die)
+        return True
 
     def _epoch(self) -> int:
         leader = self._cluster.leader

@@ -93,6 +93,13 @@ class LogView:
         known = [entry.voters for entry in self.voter_history if entry.offset < end_offset]
         return known[-1] if known else VoterSet()
 
+    def committed_voters(self, high_watermark: int) -> VoterSet:
+        """The newest voters that are surely committed. A change waits until the one before it is:
+        that holds even where the high watermark is not known yet, after a restart.
+        """
+        *before, last = self.voter_history or [self.latest_voters]
+        return before[-1].voters if before and last.offset >= high_watermark else last.voters
+
     def append(self, batch: Batch) -> None:
         at = batch.base_offset
         invariant(at == self.end_offset, "a hole in the log", batch=at, end=self.end_offset)

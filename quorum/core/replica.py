@@ -105,7 +105,7 @@ class Replica:
         """Voters may. So may one whose removal is not committed, as far as it knows: if nobody else
         has that record, nobody else can be elected (thesis 4.2.2).
         """
-        return self.is_voter or self.key in self.log.voters_at(self.high_watermark)
+        return self.is_voter or self.key in self.log.committed_voters(self.high_watermark)
 
     @property
     def other_voters(self) -> tuple[Voter, ...]:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 
 SEEDS: Mapping[int, str] = {
     10: "a leader that had removed itself, alone with that record, and nobody could be elected",
+    115: "the same, after it had restarted: it took the voters of offset 0 for the committed ones",
 }
 
 METADATA_SEEDS: Mapping[int, str] = {
+    322: "a read whose record the disk refused was answered (of the simulator, not of ours)",
     106: "a controller that went on after its disk refused an append, ahead of its own log",
 }
 

@@ -173,3 +173,30 @@ def test_a_leader_alone_with_its_own_removal_can_still_be_elected() -> None:
     run_until(cluster, is_settled)
     run_until(cluster, lambda: other.is_leader)
     append(cluster, other, b"w")
+
+
+def test_so_it_can_where_it_was_no_voter_when_its_log_began() -> None:
+    """After its restart it knows no high watermark, and at offset 0 it was no voter yet."""
+    cluster = start(1, observers=1)
+    first = elect(cluster)
+    late = followers(cluster, first)[0]
+    operators = Operators(cluster, Atlas(cluster))
+    assert first.core is not None
+    run_until(cluster, lambda: has_all(cluster, [late]))
+    run_for(cluster, 1_000)
+    operators._add(first, first.core.voters, late)
+    run_until(cluster, lambda: late.core is not None and late.core.is_voter)
+    append(cluster, first, b"v")
+    run_until(cluster, lambda: has_all(cluster, [late]))
+    first.act(lambda driver: driver.resign(late.key))
+    run_until(cluster, lambda: late.is_leader and elect(cluster) is late)
+    part(cluster, [late], [first])
+    assert late.core is not None
+    operators._remove(late, late.core.voters, late.key)
+    run_for(cluster, 20)
+    assert late.core.voters.keys == (first.key,)
+    late.die()
+    cluster.network.heal()
+    run_until(cluster, lambda: first.is_leader)
+    assert first.core.voters.keys == (first.key,)
+    append(cluster, first, b"w")

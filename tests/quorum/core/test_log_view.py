@@ -205,7 +205,18 @@ def test_voters_act_when_appended_and_a_cut_takes_them_back() -> None:
     assert view.latest_voters == VotersAt(NOT_IN_LOG, voters_of(1, 2, 3))
 
 
+def test_of_the_changes_of_voters_only_the_latest_may_not_be_committed() -> None:
+    # thesis 4.1
+    view = LogView(voter_history=[VotersAt(NOT_IN_LOG, voters_of(1))])
+    assert view.committed_voters(0) == voters_of(1)
+    view.append(Batch(0, 1, 1, control=voters_of(1, 2)))
+    view.append(Batch(1, 1, 1, control=voters_of(1, 2, 3)))
+    assert view.committed_voters(0) == view.committed_voters(1) == voters_of(1, 2)
+    assert view.committed_voters(2) == voters_of(1, 2, 3)
+
+
 def test_a_replica_that_knows_nothing_has_no_voters() -> None:
+    assert LogView().committed_voters(0) == VoterSet()
     assert LogView().latest_voters == VotersAt(NOT_IN_LOG, VoterSet())
     assert LogView().voters_at(5) == VoterSet()
 

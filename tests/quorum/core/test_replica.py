@@ -242,6 +242,17 @@ def test_voters_may_campaign_and_so_may_one_whose_removal_is_not_committed() -> 
     assert not replica.may_campaign
 
 
+def test_one_whose_removal_may_not_be_committed_campaigns_after_a_restart_too() -> None:
+    """The high watermark is then unknown, and at offset 0 it was no voter yet."""
+    replica = make(3)
+    for offset, ids in enumerate(((1, 2), (1, 2, 3), (1, 3), (1,))):
+        replica.log.append(Batch(offset, 0, 1, control=voters_of(*ids)))
+    replica.high_watermark = 0
+    assert (replica.is_voter, replica.may_campaign) == (False, True)
+    replica.log.append(Batch(4, 0, 1, control=voters_of(1, 2)))
+    assert not replica.may_campaign  # each change waits for the one before it
+
+
 def test_a_change_of_others_does_not_bring_back_one_that_was_removed() -> None:
     # KAFKA-17067
     replica = make(3)
