@@ -19,11 +19,13 @@ from brokers.purgatory import Cancellable, Parked, Purgatory, Waiter
 from brokers.refusals import Refused, invalid_acks, produce_timed_out
 from brokers.requests import (
     ACKS_ALL,
+    NO_OFFSET,
     ProducePart,
     ProduceReply,
     ProduceRequest,
     ProduceResult,
 )
+from kraftlog._check import invariant
 from kraftlog.clock import Clock
 from kraftlog.errors import KraftError
 from kraftlog.record_batch import RecordBatch
@@ -167,6 +169,10 @@ class _Produce:
             self._answer()
 
     def _answer(self) -> None:
+        for each in self._results:
+            # An answer without an error is a promise, so nothing may become one by being left out.
+            done = each.error is not None or each.base_offset != NO_OFFSET
+            invariant(done, "a batch was neither appended nor refused", partition=each.partition)
         self._on_done(ProduceReply(self._results if self._request.acks else ()))
 
 

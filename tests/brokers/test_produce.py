@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from brokers.cluster import PartitionId
+from brokers.partition import Partition
 from brokers.purgatory import wait
 from brokers.requests import ProducePart, ProduceReply, ProduceRequest, ProduceResult
+from kraftlog._check import InvariantViolation
 from kraftlog.errors import ErrorCode, KraftError
 from kraftlog.record_batch import encode_values, read_batches
 from kraftlog.types import Compression, TimestampType
@@ -72,6 +74,26 @@ async def test_what_waits_for_its_log_hears_of_a_new_leader(tmp_path: Path) -> N
         await until(lambda: bool(replies))
         assert error_of(replies[0].parts[0]).code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert values_in(cluster.brokers[1], topic) == []
+
+
+@async_test
+async def test_a_bug_while_appending_is_no_acknowledgement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by a drill: the callback that appends died, and the time-out answered for it."""
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t")
+        trouble: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: trouble.append(context["exception"])
+        )
+        monkeypatch.setattr(Partition, "append", lambda *_: {}["a bug"])
+        replies: list[ProduceReply] = []
+        request = ProduceRequest(1, 50, [ProducePart(topic, batch(b"a"))])
+        cluster.brokers[1].manager.produce(request, replies.append)
+        await until(lambda: len(trouble) == 2 or bool(replies))
+        assert [type(each) for each in trouble] == [KeyError, InvariantViolation]
+        assert replies == []
 
 
 @async_test
