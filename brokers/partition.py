@@ -39,6 +39,8 @@ from brokers.refusals import (
 from brokers.requests import ACKS_ALL, FetchPart, IsrChange, IsrResult
 from brokers.settings import ReplicaSettings, TopicSettings
 from kraftlog.clock import Clock
+from kraftlog.errors import NotYetSupported
+from kraftlog.record_batch import RecordBatch
 from kraftlog.types import Buffer, EpochEnd, TopicPartition, Uuid
 from storage.log import Appended, Log
 from storage.log_dirs import LogDirs
@@ -310,6 +312,7 @@ class Partition:
         elif len(role.isr.members) < self.state.needed_isr:
             raise not_enough_replicas(self.name, len(role.isr.members), self.state.needed_isr)
         data, log = bytearray(records), self.data.opened()
+        _check_not_transactional(data)
         appended = log.append_from_client(data, leader_epoch=self.state.leader_epoch)
         if not appended.duplicate:
             self._grown(log)
@@ -460,6 +463,14 @@ class Partition:
         if self.settings.flush_before_ack and not self.state.flush_before_ack:
             self._set_policy()
         self.flushed.release(self.state.flushed_offset)
+
+
+def _check_not_transactional(data: bytearray) -> None:
+    """Nothing would ever end its transaction."""
+    batch = RecordBatch(data)
+    if batch.is_transactional:
+        batch.check_for_produce()
+        raise NotYetSupported("transactions are not there yet", hint="send without one for now")
 
 
 def _ends(log: Log | None) -> LogEnds:

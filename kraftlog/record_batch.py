@@ -330,6 +330,11 @@ class RecordBatch:
     def check_for_produce(self) -> None:
         """What a broker checks before it appends a client's batch, without decompressing it."""
         self.check_crc()
+        if self.base_offset:
+            raise InvalidRecord(
+                f"base offset {self.base_offset} from a producer",
+                hint="a producer's batch begins at 0: the broker gives it its offset",
+            )
         if self.is_control or self.attributes & (DELETE_HORIZON_BIT | APPEND_TIME_BIT):
             raise InvalidRecord(
                 f"attributes {self.attributes:#x} from a producer",
@@ -343,13 +348,14 @@ class RecordBatch:
         self._check_producer()
         if self.attributes & CODEC_MASK:
             if self.size == HEADER_BYTES:
-                raise self._corrupt(f"no bytes for {self.count} records")
+                raise InvalidRecord(f"no bytes for {self.count} records")
             return
         section = self.data[HEADER_BYTES:]
         try:
             _codec.codec.walk_records(section, self.count, base_timestamp=self.base_timestamp)
         except CorruptRecord as error:
-            raise self._corrupt(str(error)) from None
+            # Nothing has changed on its way, as the CRC says: it was made like this.
+            raise InvalidRecord(str(error)) from None
 
     def _check_producer(self) -> None:
         fields = (self.producer_id, self.producer_epoch, self.base_sequence)

@@ -211,15 +211,23 @@ def test_what_a_producer_sends_is_taken(
         options["is_transactional"] = False
     options["compression"] = compression
     with using(twin):
-        RecordBatch(encode_batch(records, **options)).check_for_produce()
+        data = bytearray(encode_batch(records, **options))
+        patch_offsets(data, base_offset=0, leader_epoch=options["leader_epoch"])
+        RecordBatch(data).check_for_produce()
+
+
+def _from_zero(records: list[Record]) -> list[Record]:
+    first = records[0].offset
+    return [record._replace(offset=record.offset - first) for record in records]
 
 
 REFUSED: list[tuple[str, Callable[[], bytes]]] = [
+    ("base offset 1", lambda: encode_values([b""], timestamp=0, base_offset=1)),
     ("attributes 0x20", lambda: encode_values([b""], timestamp=0, is_control=True)),
     ("attributes 0x40", lambda: encode_values([b""], timestamp=0, delete_horizon_ms=1)),
     ("attributes 0x8", lambda: encode_values([b""], timestamp=0, timestamp_type=TimestampType(1))),
     ("0 records with last offset delta 1", lambda: encode_batch([], base_offset=0, last_offset=1)),
-    ("3 records with last offset delta 3", lambda: encode_batch(EXAMPLE)),
+    ("3 records with last offset delta 3", lambda: encode_batch(_from_zero(EXAMPLE))),
     ("producer id 1, epoch -1", lambda: encode_values([b""], timestamp=0, producer_id=1)),
     ("producer id -1, epoch 0", lambda: encode_values([b""], timestamp=0, producer_epoch=0)),
     ("sequence 0", lambda: encode_values([b""], timestamp=0, base_sequence=0)),
@@ -242,7 +250,7 @@ def test_a_producer_sends_offsets_without_a_gap(twin: Codec) -> None:
     data = bytearray(encode_batch(dense))
     position = data.rindex(b"\x0c\0\0\x04")
     data[position + 3] = 6
-    with using(twin), pytest.raises(CorruptRecord, match="offset delta out of order"):
+    with using(twin), pytest.raises(InvalidRecord, match="offset delta out of order"):
         RecordBatch(with_crc(data)).check_for_produce()
 
 
@@ -257,7 +265,7 @@ def test_a_compressed_batch_has_something_in_it() -> None:
     data = bytearray(encode_batch([], base_offset=0, last_offset=0))
     data[22] = Compression.ZSTD
     data[60] = 1
-    with pytest.raises(CorruptRecord, match="no bytes for 1 records"):
+    with pytest.raises(InvalidRecord, match="no bytes for 1 records"):
         RecordBatch(with_crc(data)).check_for_produce()
 
 
