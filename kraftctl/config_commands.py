@@ -1,5 +1,8 @@
 """`kraftctl config ...`"""
 
+import shlex
+from collections.abc import Mapping
+
 import click
 
 from kraftctl.exit_codes import OK
@@ -72,11 +75,25 @@ def _alter(session: Session, text: str, changes: dict[str, str | None]) -> int:
     with session.admin() as admin:
         before = admin.describe_configs(resource).raise_for_errors()[resource]
         admin.alter_configs({resource: changes}).raise_for_errors()
-    undo = " ".join(f"{key}={before[key].value}" for key in changes if key in before)
+    level = "topic" if resource.kind == "topic" else "broker" if resource.name else "cluster"
+    own = {
+        key: each.value for key, each in before.items() if key in changes and each.source == level
+    }
     session.output.show(
-        {"resource": text, "changed": changes}, f"{resource}: {len(changes)} changed; was: {undo}"
+        {"resource": text, "changed": changes},
+        f"{resource}: {len(changes)} changed; undo: {_undo(text, changes, own)}",
     )
     return OK
+
+
+def _undo(text: str, changes: Mapping[str, str | None], own: Mapping[str, str | None]) -> str:
+    """The commands that bring back what was; `own` is what the resource did not inherit."""
+    gone = [key for key in changes if key not in own]
+    sets = " ".join(shlex.quote(f"{key}={value}") for key, value in own.items())
+    return "; ".join(
+        [f"kraftctl config set {text} {sets}"] * bool(own)
+        + [f"kraftctl config unset {text} {' '.join(gone)}"] * bool(gone)
+    )
 
 
 @click.command()

@@ -2,12 +2,18 @@
 
 import select
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from kraftctl.exit_codes import OK
-from kraftctl.formats import Record, parse_format, record_json
+from kraftctl.exit_codes import OK, NotFound
+from kraftctl.formats import parse_format, record_json
 from kraftctl.session import Session, cluster_options, command
+
+if TYPE_CHECKING:
+    from kraftlog.consumer import Consumer
+    from kraftlog.types import TopicPartition
 
 POLL_SECONDS = 0.5
 
@@ -50,27 +56,42 @@ def consume(
     There are no groups yet: every run reads by itself and remembers nothing.
     """
     from kraftlog.consumer import Consumer  # noqa: PLC0415 - gRPC takes its time to load
-    from kraftlog.types import TopicPartition  # noqa: PLC0415
 
+    session.output.refuse_endless(count is None and not exit_at_end, "neither -n nor --exit-at-end")
     write = parse_format(form_text)
     left = count if count is not None else -1
     with Consumer[bytes, bytes](
-        bootstrap_servers=session.bootstrap, client_id="kraftctl", offset_reset="earliest"
+        bootstrap_servers=session.bootstrap,
+        client_id="kraftctl",
+        offset_reset="earliest",
+        api_timeout=session.timeout,
     ) as consumer:
-        places = [
-            TopicPartition(topic, number)
-            for topic in topics
-            for number in partitions or [each.partition for each in consumer.partitions_for(topic)]
-        ]
-        consumer.assign(dict.fromkeys(places, begin))
+        consumer.assign(dict.fromkeys(_places(consumer, topics, partitions), begin))
         while left != 0:
             records = consumer.poll(POLL_SECONDS, max_records=left if left > 0 else None)
             for record in records:
-                _print(session, record, write(record) if session.output.is_for_people else "")
+                session.output.each(record_json(record), write(record))
             left -= len(records) if left > 0 else 0
             if not records and (_reader_is_gone() or (exit_at_end and consumer.lag() == 0)):
                 break
+    session.output.end()
     return OK
+
+
+def _places(
+    consumer: "Consumer[bytes, bytes]", topics: Sequence[str], chosen: Sequence[int]
+) -> "list[TopicPartition]":
+    """The partitions to read: all, or the chosen ones of every topic."""
+    from kraftlog.types import TopicPartition  # noqa: PLC0415
+
+    places = []
+    for topic in topics:
+        known = [each.partition for each in consumer.partitions_for(topic)]
+        missing = sorted(set(chosen) - set(known))
+        if missing:
+            raise NotFound(f"{topic} has {len(known)} partitions, and none is {missing[0]}")
+        places += [TopicPartition(topic, number) for number in chosen or known]
+    return places
 
 
 def _reader_is_gone() -> bool:
@@ -84,10 +105,3 @@ def _reader_is_gone() -> bool:
     poll = select.poll()
     poll.register(output, 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))
-
-
-def _print(session: Session, record: Record, text: str) -> None:
-    if session.output.is_for_people:
-        session.output.line(text)
-    else:
-        session.output.row(record_json(record))

@@ -8,7 +8,9 @@ Nothing is left running.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from kraftctl.output import Json
 from kraftctl.timeline import Timeline
 from kraftctl.workload import Reckoning, Workload
 from kraftlog.admin_types import NewTopic
@@ -19,10 +21,55 @@ TOPIC = "orders"
 PARTITIONS = 6
 SETTLE_SECONDS = 3.0
 FAILOVER_SECONDS = 30.0
-PASSED, FAILED = 0, 3
 
 ReadBack = Callable[[str, str], Sequence[Sequence[int]]]
 """Takes brokers and a topic; returns the numbers of each partition, in the order of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How it went: what each reader found of what was acknowledged, and what each failure cost."""
+
+    reckonings: Mapping[str, Reckoning]
+    """By who has read; the clients are first."""
+    costs: Mapping[str, float]
+    """What was broken and how that showed -> seconds."""
+
+    @property
+    def is_good(self) -> bool:
+        """Nothing acknowledged was lost, duplicated or reordered."""
+        return all(reckoning.is_good for reckoning in self.reckonings.values())
+
+    def rows(self) -> dict[str, str]:
+        (reader, first), *others = self.reckonings.items()
+        return {
+            "acknowledged": f"{first.acknowledged}",
+            reader: f"{first.read}",
+            "lost": _numbers(first.lost),
+            "duplicated": _numbers(first.duplicated),
+            "reordered": _numbers(first.reordered),
+            "failed sends": f"{first.failed}",
+            **{name: _in_short(reckoning) for name, reckoning in others},
+            **{name: f"{seconds:.2f} s" for name, seconds in self.costs.items()},
+        }
+
+    def document(self) -> Json:
+        return {
+            "verdict": "PASS" if self.is_good else "FAIL",
+            "readers": [
+                {
+                    "reader": name,
+                    "acknowledged": each.acknowledged,
+                    "read": each.read,
+                    "lost": list(each.lost),
+                    "duplicated": list(each.duplicated),
+                    "reordered": list(each.reordered),
+                    "failed": each.failed,
+                }
+                for name, each in self.reckonings.items()
+            ],
+            "costs": [{"what": name, "seconds": cost} for name, cost in self.costs.items()],
+        }
 
 
 def run_demo(
@@ -30,8 +77,8 @@ def run_demo(
     *,
     settle_seconds: float = SETTLE_SECONDS,
     read_by_spark: ReadBack | None = None,
-) -> int:
-    """The whole story; 0 if nothing acknowledged was lost, duplicated or reordered, else 3."""
+) -> Verdict:
+    """The whole story, told as it happens."""
     timeline.title("kraftlog: a quorum of controllers, replicated logs, and what failures cost")
     with LocalCluster() as cluster:
         timeline.say(f"quorum formed, 3 controllers and 3 brokers: {cluster.bootstrap}", "good")
@@ -47,7 +94,11 @@ def run_demo(
         if read_by_spark is not None:
             reckonings["read back by Spark"] = story.read_back_by_spark(read_by_spark)
     timeline.say("all processes ended", "good")
-    return _verdict(timeline, reckonings, costs)
+    verdict = Verdict(reckonings, costs)
+    timeline.title("")
+    timeline.title("VERDICT " + ("PASS" if verdict.is_good else "FAIL"))
+    timeline.table(verdict.rows())
+    return verdict
 
 
 class _Story:
@@ -90,14 +141,14 @@ class _Story:
             f"{self._load.acknowledged} acknowledged ({rate:.0f}/s), {self._load.seen} consumed"
         )
 
-    def break_things(self) -> dict[str, str]:
+    def break_things(self) -> dict[str, float]:
         return {
             "controller kill -9, next topic created": self._kill_controller(),
             "broker kill -9, longest gap between acks": self._kill_broker(),
             "broker SIGTERM, longest gap between acks": self._stop_broker(),
         }
 
-    def _kill_controller(self) -> str:
+    def _kill_controller(self) -> float:
         cluster, victim = self._cluster, self._cluster.controller()
         cluster.kill(victim)
         begun = time.monotonic()
@@ -113,9 +164,9 @@ class _Story:
         cluster.start_node(victim)
         self._timeline.say(f"{victim} is back")
         self._settle()
-        return f"{taken:.2f} s"
+        return taken
 
-    def _kill_broker(self) -> str:
+    def _kill_broker(self) -> float:
         cluster, victim = self._cluster, self._cluster.leader(TOPIC)
         begun = time.monotonic()
         cluster.kill(victim)
@@ -128,9 +179,9 @@ class _Story:
         cluster.start_node(victim)
         cluster.wait_healthy(in_sync=True)
         self._timeline.say(f"{victim} is back and has caught up: all replicas in sync", "good")
-        return f"{gap:.2f} s"
+        return gap
 
-    def _stop_broker(self) -> str:
+    def _stop_broker(self) -> float:
         cluster, victim = self._cluster, self._cluster.leader(TOPIC, 1)
         begun = time.monotonic()
         code = cluster.stop_node(victim)
@@ -140,7 +191,7 @@ class _Story:
         self._timeline.say(f"longest gap between acknowledgements {gap:.2f} s")
         cluster.start_node(victim)
         cluster.wait_healthy(in_sync=True)
-        return f"{gap:.2f} s"
+        return gap
 
     def _wait_for_leader(self, victim: str) -> str:
         deadline = time.monotonic() + FAILOVER_SECONDS
@@ -161,28 +212,6 @@ class _Story:
     def read_back_by_spark(self, read: ReadBack) -> Reckoning:
         self._timeline.say("second act: Spark starts and reads everything back, a task a partition")
         return self._load.reckon(read(self._cluster.bootstrap, TOPIC))
-
-
-def _verdict(
-    timeline: Timeline, reckonings: Mapping[str, Reckoning], costs: Mapping[str, str]
-) -> int:
-    is_good = all(reckoning.is_good for reckoning in reckonings.values())
-    first, *others = reckonings.items()
-    timeline.title("")
-    timeline.title("VERDICT " + ("PASS" if is_good else "FAIL"))
-    timeline.table(
-        {
-            "acknowledged": f"{first[1].acknowledged}",
-            first[0]: f"{first[1].read}",
-            "lost": _numbers(first[1].lost),
-            "duplicated": _numbers(first[1].duplicated),
-            "reordered": _numbers(first[1].reordered),
-            "failed sends": f"{first[1].failed}",
-            **{name: _in_short(reckoning) for name, reckoning in others},
-            **costs,
-        }
-    )
-    return PASSED if is_good else FAILED
 
 
 def _in_short(reckoning: Reckoning) -> str:

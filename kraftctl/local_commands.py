@@ -1,10 +1,11 @@
 """A cluster on this machine that `up` made: down, ps, restart, logs, purge."""
 
 import os
+import re
 import shutil
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 
@@ -13,11 +14,13 @@ from kraftctl.exit_codes import OK, Conflict, Guarded, NotFound
 from kraftctl.output import Json, Output, table
 from kraftctl.places import layout_of, no_cluster
 from kraftctl.session import Session, command, output_option
-from kraftlog.errors import KraftError
+from kraftlog.errors import ConfigError, KraftError
 
 DOWN_SECONDS = 60.0
 POLL_SECONDS = 0.05
 TAIL_LINES = 50
+
+_STAMPED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")
 
 
 def cluster_name(function: click.decorators.FC) -> click.decorators.FC:
@@ -149,47 +152,82 @@ def restart(session: Session, nodes: tuple[str, ...], name: str | None) -> int:
 @click.command()
 @click.argument("node", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on as more is written.")
-@click.option("-n", "--lines", default=TAIL_LINES, show_default=True, help="So many last lines.")
-@click.option("--grep", metavar="TEXT", default="", help="Only lines with this text.")
+@click.option("-n", "--lines", type=int, help="So many last lines. [50; with --since all]")
+@click.option("--grep", metavar="REGEX", default="", help="Only lines that match.")
+@click.option("--since", metavar="5m", default="", help="Only what was said since then.")
 @cluster_name
 @output_option
 @command
 def logs(
-    session: Session, node: str | None, *, follow: bool, lines: int, grep: str, name: str | None
+    session: Session,
+    node: str | None,
+    *,
+    follow: bool,
+    lines: int | None,
+    grep: str,
+    since: str,
+    name: str | None,
 ) -> int:
     """What a node has said; without a name all of them."""
     session.output.refuse_endless(follow, "--follow")
     layout = layout_of(session.places, _name(session, name))
     names = layout.expand(node) if node else [member.name for member in layout.members]
     paths = {each: layout.log_path(layout.find(each)) for each in names}
+    wanted = _wanted(grep, since)
+    lines = lines if lines is not None or since else TAIL_LINES
     ends = {}
     for each, path in paths.items():
-        ends[each] = _tail(session.output, each, path, lines, grep)
+        ends[each] = _tail(session.output, each, path, lines, wanted)
     while follow:
         time.sleep(POLL_SECONDS)
         for each, path in paths.items():
-            ends[each] = _more(session.output, each, path, ends[each], grep)
+            ends[each] = _more(session.output, each, path, ends[each], wanted)
     session.output.end()
     return OK
 
 
-def _tail(output: Output, name: str, path: str, lines: int, grep: str) -> int:
+def _wanted(grep: str, since: str) -> Callable[[str], bool]:
+    """Which lines to show. One without a time belongs to the line before it."""
+    from kraftlog.durations import to_seconds  # noqa: PLC0415
+
+    try:
+        pattern = re.compile(grep)
+    except re.error as error:
+        raise ConfigError(f"--grep {grep}: {error}", hint="it is a regular expression") from None
+    begin = time.localtime(time.time() - to_seconds(since, "--since")) if since else None
+    first = time.strftime("%Y-%m-%d %H:%M:%S", begin) if begin else ""
+    is_late = not first
+
+    def wanted(line: str) -> bool:
+        nonlocal is_late
+        if first and _STAMPED.match(line):
+            is_late = line >= first
+        return is_late and pattern.search(line) is not None
+
+    return wanted
+
+
+def _tail(
+    output: Output, name: str, path: str, lines: int | None, wanted: Callable[[str], bool]
+) -> int:
     """The last lines; returns where they end."""
     if not os.path.exists(path):
         return 0
     with open(path, encoding="utf-8", errors="replace") as file:
-        for line in deque((line for line in file if grep in line), maxlen=lines):
+        for line in deque(filter(wanted, file), maxlen=lines):
             _say(output, name, line)
         return file.tell()
 
 
-def _more(output: Output, name: str, path: str, position: int, grep: str) -> int:
+def _more(
+    output: Output, name: str, path: str, position: int, wanted: Callable[[str], bool]
+) -> int:
     """What was written since; returns where it ends."""
     if not os.path.exists(path):
         return 0
     with open(path, encoding="utf-8", errors="replace") as file:
         file.seek(position)
-        for line in (line for line in file if grep in line):
+        for line in filter(wanted, file):
             _say(output, name, line)
         return file.tell()
 

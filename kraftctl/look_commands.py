@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import click
 
 from kraftctl.controllers import Belief, beliefs, leader_of
-from kraftctl.exit_codes import OK, UNHEALTHY
+from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
 from kraftctl.output import Json, table
 from kraftctl.quorum_commands import BELIEFS, belief_row
 from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import ClusterDescription, TopicDescription
-from kraftlog.errors import KraftError
+from kraftlog.errors import ConfigError, KraftError
 
 GRADES = ("green", "yellow", "red")
 POLL_SECONDS = 0.2
@@ -38,19 +38,29 @@ class Look:
 
 
 def look(session: Session) -> Look:
-    """Ask every controller what it believes, and the active one about the rest."""
+    """Ask every controller what it believes, and the active one about the rest. A cluster that does
+    not answer is red; one that is not even named is an error.
+    """
     seen = Look()
     try:
         seen.controllers = beliefs(session)
         with session.admin() as admin:
             seen.cluster = admin.describe_cluster()
             seen.topics = list(admin.describe_topics().ok.values())
+    except (ConfigError, NotFound):
+        raise
     except KraftError as error:
-        seen.blame("red", error.message, error.hint or "kraftctl quorum why")
+        is_down = session.local_controllers and not _answers(seen)
+        then = "kraftctl up -d" if is_down else error.hint or "kraftctl quorum why"
+        seen.blame("red", error.message, then)
     _judge_quorum(seen)
     _judge_brokers(seen)
     _judge_partitions(seen)
     return seen
+
+
+def _answers(seen: Look) -> bool:
+    return any(not isinstance(each, KraftError) for each in seen.controllers.values())
 
 
 def _judge_quorum(seen: Look) -> None:
@@ -85,9 +95,10 @@ def _judge_partitions(seen: Look) -> None:
 @command
 def status(session: Session, *, watch: bool) -> int:
     """The cluster on one screen. Exit code 3 if it is not green."""
+    session.output.refuse_endless(watch, "--watch")
     while True:
         seen = look(session)
-        if watch and session.output.is_for_people:
+        if watch and session.output.is_for_people and session.output.is_terminal:
             session.output.line("\x1b[2J\x1b[H")
         session.output.show(_json(seen), _screen(seen))
         if not watch:

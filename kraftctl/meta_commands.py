@@ -83,6 +83,8 @@ def _leaves(found: Json, prefix: str) -> Iterable[str]:
 def _value(value: Json) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(_value, value)) or "none"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={_value(each)}" for name, each in value.items())
     return "-" if value is None else str(value)
 
 
@@ -162,13 +164,11 @@ def _show_entries(
         headings = ("OFFSET", "TIME", "KIND", "WHAT", "WHY") if log else ("TIME", "WHAT", "WHY")
         session.output.show(data, table(headings, [_row(each, log=log) for each in chosen]))
         return
+    session.output.refuse_endless(follow, "--follow")
     live = LiveLog(session)
     while True:
         for each in filter(wanted, live.read()):
-            if session.output.is_for_people:
-                session.output.line("  ".join(map(str, _row(each, log=log))))
-            else:
-                session.output.row(each.json())
+            session.output.each(each.json(), "  ".join(map(str, _row(each, log=log))))
         time.sleep(POLL_SECONDS)
 
 

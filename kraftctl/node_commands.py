@@ -7,7 +7,7 @@ import click
 from kraftctl.controllers import beliefs
 from kraftctl.exit_codes import OK, Guarded, NotFound
 from kraftctl.output import Json, table
-from kraftctl.partition_commands import Pace, move, show_plan
+from kraftctl.partition_commands import Pace, move, save_undo, say_undo, show_plan
 from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import BrokerDescription, QuorumDescription
 from kraftlog.durations import to_seconds
@@ -104,7 +104,9 @@ def info(session: Session, node: int) -> int:
     found = _broker_info(session, node) or _controller_info(session, node)
     if found is None:
         raise NotFound(f"no node has id {node}", hint="kraftctl node ls, kraftctl quorum status")
-    session.output.show(found, "\n".join(f"{key:<16}{_plain(found[key])}" for key in found))
+    width = max(map(len, found))
+    lines = (f"{key:<{width}}  {_plain(value)}" for key, value in found.items())
+    session.output.show(found, "\n".join(lines))
     return OK
 
 
@@ -181,6 +183,7 @@ def drain(session: Session, broker: int, *, within: str, dry_run: bool) -> int:
         plan = drained(before, broker, loads)
         show_plan(session, before, plan)
         if not dry_run:
+            say_undo(session, save_undo(session, before, plan))
             move(session, admin, plan, Pace(within=to_seconds(within, "--within")))
     moved = [str(place) for place in plan]
     data: Json = {"broker": broker, "moved": [] if dry_run else list(moved), "dry_run": dry_run}

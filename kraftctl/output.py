@@ -40,6 +40,10 @@ class Output:
     def is_for_people(self) -> bool:
         return self.form == "table"
 
+    @property
+    def is_terminal(self) -> bool:
+        return self._out.isatty()
+
     def show(self, data: Json, text: str) -> None:
         """The result: the same facts for programs and for people."""
         if self.form == "json":
@@ -48,10 +52,10 @@ class Output:
             rows = data if isinstance(data, list | tuple) else [data]
             for row in rows:
                 self.row(row)
+            self._warn()
         else:
             self.line(text)
-            for warning in self.warnings:
-                self.note(f"warning: {warning}")
+            self._warn()
 
     def row(self, data: Json) -> None:
         """One of many."""
@@ -77,6 +81,12 @@ class Output:
         """That was all of them."""
         if self.form == "json":
             self._document(self._kept, None)
+        else:
+            self._warn()
+
+    def _warn(self) -> None:
+        for warning in self.warnings:
+            self.note(f"warning: {warning}")
 
     def line(self, text: str) -> None:
         self._write(self._out, text)

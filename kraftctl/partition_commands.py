@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shlex
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,8 @@ def describe(session: Session, place: str) -> int:
         (broker, *_replica_row(replicas.get(broker), state, broker)) for broker in state.replicas
     ]
     headings = ("BROKER", "ROLE", "START", "HW", "END", "BYTES", "")
-    head = f"{place}  leader {state.leader}  epoch {state.leader_epoch}  isr {state.isr}"
+    isr = ",".join(map(str, state.isr)) or "empty"
+    head = f"{place}  leader {state.leader}  epoch {state.leader_epoch}  isr {isr}"
     data: Json = {
         "topic": where.topic,
         "state": partition_json(state),
@@ -170,7 +172,7 @@ def verify(session: Session, place: str) -> int:
 @click.option("--brokers", metavar="ID,ID,...", help="Spread evenly over these brokers.")
 @click.option("--rf", type=int, help="With --brokers: so many replicas.")
 @click.option("--plan", "plan_file", metavar="FILE", help="A plan, or the undo of one.")
-@click.option("--undo", "undo_file", metavar="FILE", help="Write the present assignment there.")
+@click.option("--undo", "undo_file", metavar="FILE", help="Where to save what is now.")
 @click.option("--cancel", is_flag=True, help="Stop moves that go on.")
 @click.option("--status", is_flag=True, help="The moves that go on.")
 @click.option("--wait/--no-wait", default=True, help="Wait until all have moved.")
@@ -197,7 +199,7 @@ def reassign(
     throttle: int | None,
     dry_run: bool,
 ) -> int:
-    """Move partitions to other brokers. The plan is shown, and the undo can be kept."""
+    """Move partitions to other brokers. Shows the plan, and saves the one that undoes it."""
     with session.admin() as admin:
         if status or cancel:
             return _ongoing(session, admin, cancel=cancel)
@@ -207,12 +209,12 @@ def reassign(
         if dry_run:
             session.output.show(_plan_json(plan), "nothing was changed")
             return OK
-        if undo_file:
-            _write_plan(undo_file, {place: before[place] for place in plan})
         if throttle and not wait:
             raise ConfigError("--throttle and --no-wait", hint="somebody has to end the limit")
         pace = Pace(wait, to_seconds(within, "--within"), batch, throttle)
+        undo = save_undo(session, before, plan, undo_file)
         move(session, admin, plan, pace)
+        say_undo(session, undo)
         session.output.show(_plan_json(plan), "moved" if wait else "moving")
         return OK
 
@@ -308,9 +310,20 @@ def _plan_json(plan: Plan) -> Json:
     ]
 
 
-def _write_plan(path: str, plan: Plan) -> None:
+def save_undo(session: Session, before: Plan, plan: Plan, path: str | None = None) -> str:
+    """Write the present replicas of what a plan moves; returns where. Nothing moves: nowhere."""
+    if not plan:
+        return ""
+    path = path or session.places.new_undo("reassign")
+    undo = {place: before[place] for place in plan if place in before}
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"partitions": _plan_json(plan)}, file, indent=1)
+        json.dump({"partitions": _plan_json(undo)}, file, indent=1)
+    return path
+
+
+def say_undo(session: Session, path: str) -> None:
+    if path:
+        session.output.note(f"undo: kraftctl partition reassign --plan {shlex.quote(path)}")
 
 
 def _read_plan(path: str) -> dict[TopicPartition, tuple[int, ...]]:

@@ -2,14 +2,17 @@
 
     $XDG_DATA_HOME/kraftlog/clusters/NAME/   a cluster made by `up`
     $XDG_DATA_HOME/kraftlog/current          the one that commands mean by default
+    $XDG_DATA_HOME/kraftlog/undo/            plans that undo a move of partitions
     $XDG_CONFIG_HOME/kraftlog/config.toml    [profiles.NAME] bootstrap = "host:port,..."
 
 A flag wins over the environment (KRAFTCTL_BOOTSTRAP, KRAFTCTL_PROFILE), that over what is current.
 `local` is the name of whichever local cluster is current.
 """
 
+import itertools
 import os
 import re
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,6 +73,15 @@ class Places:
         with open(f"{path}.tmp", "w", encoding="utf-8") as file:
             file.write(name + "\n")
         os.replace(f"{path}.tmp", path)
+
+    def new_undo(self, what: str) -> str:
+        """The path of a file that is not there yet, for what undoes a change."""
+        directory = os.path.join(self.data, "undo")
+        os.makedirs(directory, exist_ok=True)
+        stamp = f"{what}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        numbers = (f"-{number}" if number else "" for number in itertools.count())
+        paths = (os.path.join(directory, f"{stamp}{number}.json") for number in numbers)
+        return next(path for path in paths if not os.path.exists(path))
 
     def forget_current(self, name: str) -> None:
         if self.current == name:

@@ -13,6 +13,7 @@ from kraftlog.errors import KraftError
 from kraftlog.records import RecordMetadata
 
 ERRORS_SHOWN = 5
+PATIENCE_SECONDS = 1.0
 Headers = list[tuple[str, bytes]]
 
 
@@ -49,7 +50,7 @@ def produce(
     """Send records to TOPIC: each line of standard input is one."""
     from kraftlog.producer import Producer  # noqa: PLC0415 - gRPC takes its time to load
 
-    common = [(name, value.encode()) for name, value in pairs(headers, "-H").items()]
+    common = [(name, value.encode()) for name, value in pairs(headers, "-H", "trace=7").items()]
     counts = _Counts()
     levels = {"all": "all", "1": 1, "0": 0}
     with Producer[bytes, bytes](
@@ -58,6 +59,7 @@ def produce(
         acks=levels[acks],  # type: ignore[arg-type] # one of the three
         enable_idempotence=acks == "all",
         compression=compress,  # type: ignore[arg-type] # one of the five
+        max_block=session.timeout,
     ) as producer:
         for line in values or _lines():
             each_key, value, more = _record(line, key, key_separator, as_json=as_json)
@@ -69,7 +71,8 @@ def produce(
                 partition=partition,
                 on_delivery=counts.count,
             )
-        producer.flush()
+        while left := producer.flush(PATIENCE_SECONDS).pending:
+            session.output.note(f"{left} records have no answer yet")
     for error in counts.errors[:ERRORS_SHOWN]:
         session.output.warnings.append(str(error))
     session.output.show(

@@ -1,7 +1,7 @@
 """`kraftctl quorum ...`"""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.1
 
 def belief_row(address: str, belief: Belief) -> tuple[object, ...]:
     if isinstance(belief, KraftError):
-        return (None, address, "unreachable", "", None, None, belief.message)
+        return (None, address, "unreachable", "", None, None, short(belief))
     leader = f"{belief.leader.node_id}" if belief.leader else "nobody"
     return (
         belief.node.node_id,
@@ -34,6 +34,11 @@ def belief_row(address: str, belief: Belief) -> tuple[object, ...]:
         belief.high_watermark,
         "",
     )
+
+
+def short(error: KraftError) -> str:
+    """The last and most exact of its causes: where it happened is told already."""
+    return error.message.rpartition(": ")[2]
 
 
 BELIEFS = ("NODE", "ADDRESS", "ROLE", "BELIEVES", "END", "HW", "")
@@ -213,14 +218,26 @@ def explain_trouble(found: Mapping[str, Belief]) -> tuple[str, str]:
 
 def _explain(address: str, belief: Belief) -> list[str]:
     if isinstance(belief, KraftError):
-        return [f" {address}  unreachable: {belief.message}"]
+        return [f" {address}  unreachable: {short(belief)}"]
     head = f" {belief.node.node_id}  {belief.role} of epoch {belief.epoch}, log ends at"
-    return [f"{head} {belief.end_offset}", *(f"     {_note(note)}" for note in belief.refusals)]
+    return [f"{head} {belief.end_offset}", *(f"     {note}" for note in told(belief.refusals))]
 
 
-def _note(note: Refused) -> str:
+def told(refusals: Iterable[Refused]) -> list[str]:
+    """One line for each kind of refusal: how often it came, and when it came last."""
+    kinds: dict[tuple[bool, int, str, str], list[Refused]] = {}
+    for each in refusals:
+        kind = (each.ours, each.node_id, each.request, each.refusal)
+        kinds.setdefault(kind, []).append(each)
+    newest = {kind: min(notes, key=lambda note: note.ago_ms) for kind, notes in kinds.items()}
+    return [_note(newest[kind], len(kinds[kind])) for kind in kinds]
+
+
+def _note(note: Refused, count: int) -> str:
     who = f"refused {note.node_id}'s" if note.ours else f"was refused by {note.node_id}: its"
-    return f"{who} {note.request} in epoch {note.epoch}, {note.ago_ms} ms ago: {note.refusal}"
+    often = f", {count} times" if count > 1 else ""
+    ago = f"{note.ago_ms / 1000:.1f} s ago"
+    return f"{who} {note.request} in epoch {note.epoch}, {ago}: {note.refusal}{often}"
 
 
 @click.command()

@@ -120,12 +120,7 @@ def _cluster(shape: Shape) -> LocalCluster:
 
 def _adapt(layout: Layout, shape: Shape) -> None:
     """Bring what is there to what was asked for; Conflict where that cannot be."""
-    have = len(layout.of_role(CONTROLLER))
-    if shape.controllers not in (None, have):
-        raise Conflict(
-            f"there are {have} controllers, and {shape.controllers} were asked for",
-            hint="one more joins by hand: kraftctl quorum join; or another cluster: --name NAME",
-        )
+    refuse_other_controllers(len(layout.of_role(CONTROLLER)), shape.controllers)
     if shape.ephemeral or (shape.combined and not layout.combined):
         flag = "--ephemeral" if shape.ephemeral else "--combined"
         raise Conflict(
@@ -141,6 +136,14 @@ def _adapt(layout: Layout, shape: Shape) -> None:
     except PortTaken as error:
         raise _taken(error) from None
     layout.save()
+
+
+def refuse_other_controllers(have: int, wanted: int | None) -> None:
+    if wanted not in (None, have):
+        raise Conflict(
+            f"there are {have} controllers, and {wanted} were asked for",
+            hint="one more joins by hand: kraftctl quorum join; or another cluster: --name NAME",
+        )
 
 
 def refuse_fewer(have: int, wanted: int | None) -> None:

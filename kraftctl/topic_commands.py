@@ -15,13 +15,14 @@ from kraftlog.types import TopicPartition
 K = TypeVar("K")
 
 
-def pairs(texts: Sequence[str], flag: str) -> dict[str, str]:
+def pairs(texts: Sequence[str], flag: str, example: str = "retention.ms=1h") -> dict[str, str]:
     """KEY=VALUE, as flags have them."""
     found = {}
     for text in texts:
         key, given, value = text.partition("=")
         if not given:
-            raise ConfigError(f"{flag} {text}", hint=f"it looks like {flag} retention.ms=1h")
+            shown = f"{flag} {example}".strip()
+            raise ConfigError(f"{flag} {text}".strip(), hint=f"it looks like {shown}")
         found[key] = value
     return found
 
@@ -37,6 +38,10 @@ def finish(output: Output, errors: Mapping[str, KraftError], done: str, data: Js
         output.warnings.append(f"{name}: {error}")
     output.show(data, done)
     return max(map(exit_code, errors.values()), default=FAILED)
+
+
+def counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def names_of(errors: Mapping[K, KraftError]) -> dict[str, KraftError]:
@@ -79,7 +84,12 @@ def create(
         {"name": name, "partitions": count, "replication_factor": factor}
         for name, count, factor in rows
     ]
-    text = "\n".join(f"{name} {verb}: {p} partitions, {f} replicas each" for name, p, f in rows)
+    lines = [
+        f"{name} {verb}: {counted(p, 'partition')}, {counted(f, 'replica')} each"
+        for name, p, f in rows
+    ]
+    lines += [f"{name} is there already" for name in topics if name in there]
+    text = "\n".join(lines)
     return finish(session.output, names_of(results.errors), text, data)
 
 

@@ -15,7 +15,13 @@ from kraftctl.local_commands import is_running, nodes_of
 from kraftctl.output import Json
 from kraftctl.places import DEFAULT_CLUSTER, local_bootstrap
 from kraftctl.session import Session, command, output_option
-from kraftctl.supervisor import Shape, make_directory, refuse_fewer, supervise
+from kraftctl.supervisor import (
+    Shape,
+    make_directory,
+    refuse_fewer,
+    refuse_other_controllers,
+    supervise,
+)
 from kraftlog.errors import ConfigError, TimeoutError_
 
 BASE_PORT = 19_000
@@ -125,6 +131,7 @@ def _grow(session: Session, shape: Shape) -> None:
     nodes = nodes_of(ask(path, "ps"))
     have = sum(node["role"] == "broker" for node in nodes)
     refuse_fewer(have, shape.brokers)
+    refuse_other_controllers(len(nodes) - have, shape.controllers)
     down = [str(node["name"]) for node in nodes if not node["running"]]
     if down:
         session.output.note(f"starting {', '.join(down)}")

@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--deep", action="store_true", help="decode the records in the batches")
     parser.add_argument(
         "--offsets",
-        type=_offset_range,
+        type=offset_range,
         default=(0, OFFSETS_END),
         metavar="FROM[:TO]",
         help="list only what concerns these offsets, TO excluded; all is read and checked anyway",
@@ -133,7 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _offset_range(text: str) -> tuple[int, int]:
+def offset_range(text: str) -> tuple[int, int]:
+    """What FROM or FROM:TO means."""
     found = _OFFSETS.fullmatch(text)
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is not FROM or FROM:TO, such as 100:200")

@@ -50,23 +50,26 @@ class JsonWriter:
         self._path = ""
 
     def lines(self, event: Event) -> Iterator[str]:
+        return map(_json, self.objects(event))
+
+    def objects(self, event: Event) -> Iterator[Fields]:
         if isinstance(event, FileBegin):
             self._path = event.path
-            yield self._line("file", {"kind": event.kind, "size": event.size, **event.facts})
+            yield self._object("file", {"kind": event.kind, "size": event.size, **event.facts})
         elif isinstance(event, Row):
-            yield self._line(_ROW_TYPES[event.kind], event.fields)
+            yield self._object(_ROW_TYPES[event.kind], event.fields)
             for record in event.records or ():
-                yield self._line("record", record)
+                yield self._object("record", record)
         elif isinstance(event, Finding):
-            yield _json({"type": "finding", "file": event.path, **_finding_fields(event)})
+            yield {"type": "finding", "file": event.path, **_finding_fields(event)}
         else:
-            yield self._line("fileEnd", event.facts)
+            yield self._object("fileEnd", event.facts)
 
     def summary(self, facts: Fields) -> Iterator[str]:
         yield _json({"type": "summary", **facts})
 
-    def _line(self, kind: str, fields: Fields) -> str:
-        return _json({"type": kind, "file": self._path, **fields})
+    def _object(self, kind: str, fields: Fields) -> Fields:
+        return {"type": kind, "file": self._path, **fields}
 
 
 def _json(fields: Fields) -> str:

@@ -2,17 +2,22 @@ import io
 
 import pytest
 
-from kraftctl.demo import FAILED, PASSED, _verdict, run_demo
+from kraftctl.demo import Verdict, run_demo
+from kraftctl.schema_command import read_schema
 from kraftctl.timeline import Timeline
 from kraftctl.workload import Ack, _read_back, reckon
 from kraftlog.types import TopicPartition
+from tests.kraftctl.json_schema import violations
 
 
 @pytest.mark.slow
 def test_the_demo_tells_its_story_and_passes() -> None:
     out = io.StringIO()
     # Who reads in the second act is asked for the same as Spark is.
-    assert run_demo(Timeline(out), settle_seconds=0.5, read_by_spark=_read_back) == PASSED
+    verdict = run_demo(Timeline(out), settle_seconds=0.5, read_by_spark=_read_back)
+    assert verdict.is_good
+    schema = read_schema("demo")["properties"]["data"]  # type: ignore[index,call-overload] # has it
+    assert list(violations(verdict.document(), schema)) == []
     text = out.getvalue()
     assert "kill -9 c" in text
     assert "kill -9 b" in text
@@ -23,19 +28,19 @@ def test_the_demo_tells_its_story_and_passes() -> None:
 
 
 def test_a_lost_record_fails_the_demo() -> None:
-    out = io.StringIO()
     lost = reckon([Ack(7, TopicPartition("t", 0), 0, 0.0)], [])
-    assert _verdict(Timeline(out), {"read back": lost}, {"a cost": "1 s"}) == FAILED
-    assert "VERDICT FAIL" in out.getvalue()
-    assert "1, the first is 7" in out.getvalue()
+    verdict = Verdict({"read back": lost}, {"a cost": 1.0})
+    assert not verdict.is_good
+    assert verdict.rows()["lost"] == "1, the first is 7"
+    assert verdict.rows()["a cost"] == "1.00 s"
 
 
 def test_a_record_that_only_spark_misses_fails_the_demo() -> None:
-    out = io.StringIO()
     acks = [Ack(number, TopicPartition("t", 0), number, 0.0) for number in (7, 8)]
     reckonings = {
         "read back": reckon(acks, [[7, 8]]),
         "read back by Spark": reckon(acks, [[8]]),
     }
-    assert _verdict(Timeline(out), reckonings, {}) == FAILED
-    assert "read back by Spark  1; lost 1, the first is 7, duplicated 0" in out.getvalue()
+    verdict = Verdict(reckonings, {})
+    assert not verdict.is_good
+    assert verdict.rows()["read back by Spark"].startswith("1; lost 1, the first is 7, dup")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kraftctl.conftest import Ran, invoke
+from tests.kraftctl.conftest import Ran, Run, invoke
 from tests.kraftctl.test_schema_command import check
 
 
@@ -25,6 +25,27 @@ def _check_metrics(ps: Ran) -> None:
             assert "kraftlog_partitions_under_replicated 0" in text
 
 
+def _check_logs(run: Run) -> None:
+    found = run("logs", "b1", "--grep", "is (un)?fenced", "-o", "json")
+    check(found, "logs")
+    assert "is unfenced" in str(found.pick(0, "line"))
+    assert run("logs", "b1", "--since", "1h", "-n", "1").out.count("\n") == 1
+    assert run("logs", "b1", "--since", "0s").out == ""
+    assert run("logs", "--grep", "(").code == 2
+    assert run("logs", "--follow", "-o", "json").code == 2  # it would never end
+
+
+def _check_a_broker_leaves(run: Run) -> None:
+    drained = run("node", "drain", "1", "-o", "json")
+    check(drained, "node drain")
+    assert (drained.code, drained.pick("moved")) == (0, ["t-0"])
+    assert "undo: kraftctl partition reassign --plan " in drained.err
+    back = drained.err.rpartition("--plan ")[2].splitlines()[0]
+    assert run("partition", "reassign", "--plan", back).code == 0
+    assert run("node", "drain", "2").code == 0
+    check(run("node", "decommission", "2", "-o", "json"), "node decommission")
+
+
 @pytest.mark.slow
 def test_a_local_cluster_lives(tmp_path: Path) -> None:
     # R49
@@ -38,15 +59,18 @@ def test_a_local_cluster_lives(tmp_path: Path) -> None:
     started = run("up", "-d", "-c", "1", "-n", "1", "--any-port", "--topic", "t:1:1", "-o", "json")
     try:
         assert started.code == 0, started.err
+        check(started, "up")
         assert run("up", "-d").code == 0  # again: nothing to do
         assert run("produce", "t", stdin="kept\n").code == 0
         assert run("up", "-n", "2").code == 0
         assert [line.split()[0] for line in run("ps").out.splitlines()[1:]] == ["c1", "b1", "b2"]
         _check_metrics(run("ps", "-o", "json"))
         assert run("up", "-n", "1").code == 6
-        assert run("restart", "b2").code == 0
+        assert run("up", "-c", "3").code == 6
+        check(run("restart", "b2", "-o", "json"), "restart")
         assert run("restart", "b9").code != 0
-        assert "is unfenced" in run("logs", "b1", "--grep", "is unfenced").out
+        _check_logs(run)
+        _check_a_broker_leaves(run)
         assert run("purge", "-y").code == 6  # it runs
     finally:
         assert run("down").code == 0
@@ -54,7 +78,7 @@ def test_a_local_cluster_lives(tmp_path: Path) -> None:
     try:
         assert run("consume", "t", "--from", "start", "-n", "1").out == "kept\n"
     finally:
-        assert run("down").code == 0
+        check(run("down", "-o", "json"), "down")
     assert run("purge").code == 7
     check(run("purge", "-y", "-o", "json"), "purge")
     assert run("purge", "-y").code == 5

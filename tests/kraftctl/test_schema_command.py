@@ -1,22 +1,60 @@
 """The JSON of every command that has a schema is what the schema says."""
 
 import json
+import re
+from pathlib import Path
 
+import click
 import pytest
 
+from chaos.drills.catalog import find_drill
+from chaos.drills.suite import Summary
+from kraftctl.cli import LazyGroup, main
+from kraftctl.drill_commands import _show
+from kraftctl.output import Output
+from kraftctl.places import Places
 from kraftctl.schema_command import names, read_schema
-from kraftlog.local import LocalCluster
+from kraftctl.session import Session
+from tests.chaos.drills.results import result
 from tests.kraftctl.conftest import Ran, Run, invoke
 from tests.kraftctl.json_schema import violations
+from tests.kraftctl.test_cli import commands
 
-ELSEWHERE = {"up", "down", "ps", "restart", "purge", "quorum add", "quorum remove"}
-ELSEWHERE |= {"node decommission", "quorum transfer", "quorum step-down", "schema"}
-ELSEWHERE |= {"node format", "node run", "quorum form", "quorum join"}
-"""Checked by the tests of those commands, or of this one."""
+ELSEWHERE = {
+    "up": "test_local_commands",
+    "down": "test_local_commands",
+    "ps": "test_local_commands",
+    "restart": "test_local_commands",
+    "logs": "test_local_commands",
+    "purge": "test_local_commands",
+    "node drain": "test_local_commands",
+    "node decommission": "test_local_commands",
+    "demo": "test_demo",
+    "log dump": "test_log_commands",
+    "log verify": "test_log_commands",
+    "node fence": "test_node_commands",
+    "node format": "test_server_commands",
+    "node run": "test_server_commands",
+    "quorum add": "test_server_commands",
+    "quorum form": "test_server_commands",
+    "quorum join": "test_server_commands",
+    "quorum remove": "test_server_commands",
+    "quorum transfer": "test_quorum_lead",
+    "quorum step-down": "test_quorum_lead",
+    "spark env": "test_spark_commands",
+    "drill ls": "test_schema_command",
+    "drill run": "test_schema_command",
+    "drill replay": "test_schema_command",
+    "drill verify": "test_schema_command",
+    "drill clean": "test_schema_command",
+    "config explain": "test_schema_command",
+    "schema": "test_schema_command",
+}
+"""Command -> the test file that checks its document: what `lines` cannot do to a shared cluster."""
 
 
 def check(ran: Ran, name: str) -> None:
-    """A command's document, whether it succeeded or not."""
+    """A command's document is what its schema says."""
     assert list(violations(json.loads(ran.out), read_schema(name))) == [], name
 
 
@@ -48,6 +86,8 @@ def lines(topic: str) -> list[str]:
         "node info 1",
         "node info 101",
         "node unfence 2",
+        f"produce {topic} --value v",
+        f"consume {topic} --from start -e",
         "meta ls",
         f"meta cat /topics/{topic}",
         "meta tree",
@@ -62,19 +102,62 @@ def of(line: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_commands_print_is_what_their_schemas_say(
-    kraftctl: Run, cluster: LocalCluster, topic: str
-) -> None:
-    tried = {"config explain", "node drain", "node fence"}
+def test_what_commands_print_is_what_their_schemas_say(kraftctl: Run, topic: str) -> None:
     for line in lines(topic):
         ran = kraftctl(*line.split(), "-o", "json")
         assert ran.code == 0, (line, ran.out, ran.err)
         check(ran, of(line))
-        tried.add(of(line))
+
+
+def test_every_command_has_a_schema_and_a_test_of_its_document() -> None:
+    """Whoever adds a command adds both."""
+    tree = [path.partition(" ")[2] for path, each in commands(main) if not is_group(each)]
+    assert sorted(tree) == names()
+    tried = {of(line) for line in lines("t")}
+    assert sorted(tree) == sorted(tried | set(ELSEWHERE))
+    for name, module in ELSEWHERE.items():
+        text = Path(__file__).with_name(f"{module}.py").read_text()
+        assert re.search(rf'\b(check|read_schema)\([^\n]*"{name}"\)', text), (name, module)
+
+
+def test_every_command_takes_the_same_formats() -> None:
+    for path, each in commands(main):
+        flags = {flag for option in each.params for flag in option.opts}
+        assert is_group(each) or {"-o", "--output"} <= flags, path
+
+
+def is_group(command: click.Command) -> bool:
+    return isinstance(command, LazyGroup)
+
+
+def test_the_documents_of_commands_without_a_cluster(tmp_path: Path) -> None:
     check(invoke("config", "explain", "retention.ms", "-o", "json"), "config explain")
-    check(kraftctl("node", "drain", "77", "-o", "json"), "node drain")
-    check(kraftctl("node", "fence", "77", "-o", "json"), "node fence")
-    assert tried | ELSEWHERE == set(names())
+    check(invoke("drill", "ls", "-o", "json"), "drill ls")
+    run = result(tmp_path).directory
+    check(invoke("drill", "verify", str(run.history), "-o", "json"), "drill verify")
+    check(invoke("drill", "clean", "--out", str(tmp_path), "-o", "json"), "drill clean")
+
+
+def test_a_drill_that_is_run_or_replayed_is_told_the_same_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run takes its time: tests/drills has them."""
+    summary = Summary(find_drill("baseline"), (result(tmp_path),))
+
+    def told(name: str) -> Ran:
+        code = _show(Session(Output(name, form="json"), Places.of({}), "10s"), [summary])
+        return Ran(code, capsys.readouterr().out, "")
+
+    check(told("drill run"), "drill run")
+    check(told("drill replay"), "drill replay")
+
+
+def test_an_error_is_a_document_too(tmp_path: Path) -> None:
+    for line in ("status -b nonsense", "topic ls -b 127.0.0.1:1 --timeout 1s", "drill run nothing"):
+        ran = invoke(*line.split(), "-o", "json")
+        assert ran.code in (2, 4), line
+        check(ran, of(line))
+        assert json.loads(ran.out)["data"] is None
 
 
 def test_schemas_are_listed_and_shown() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from kraftctl.exit_codes import USAGE
 from tests.kraftctl.conftest import invoke
+from tests.kraftctl.test_schema_command import check
 
 CLEAN = {"SPARK_LOCAL_IP": "", "PYSPARK_PYTHON": ""}
 
@@ -29,6 +30,7 @@ def test_names_with_blanks_stay_whole() -> None:
 def test_a_program_gets_json() -> None:
     ran = invoke("spark", "env", "-o", "json", env=CLEAN)
     assert ran.pick("PYSPARK_PYTHON") == sys.executable
+    check(ran, "spark env")
     assert ran.pick("SPARK_LOCAL_IP") == "127.0.0.1"
 
 
