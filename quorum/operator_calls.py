@@ -75,6 +75,8 @@ def read_log(node: RaftNode, request: raft_pb2.ReadLogRequest) -> raft_pb2.ReadL
                 hint="begin again: a newer one has taken its place",
                 code=ErrorCode.SNAPSHOT_NOT_FOUND,
             ) from None
+    elif request.offset < 0:
+        raise InvalidRequest(f"offset {request.offset}", hint="a log begins at 0 or above")
     elif request.offset < core.log.start_offset:
         first = core.log.snapshots[0]
         reply.snapshot.end_offset, reply.snapshot.epoch = first.end_offset, first.epoch

@@ -20,7 +20,7 @@ from kraftlog.resolver import Resolve, resolver
 
 TRY_SECONDS = 0.5
 STATUS_SECONDS = 2.0
-_PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.02
 
 _Call: TypeAlias = "grpc.UnaryUnaryMultiCallable[bytes, bytes]"
 
@@ -78,7 +78,7 @@ class PeerClient:
             may_be_done = may_be_done or answer.get("unknown") is True
             error = str(answer.get("error"))
             self._at = (self._at + 1) % len(self._calls)
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)
         return PeerAnswer(Outcome.UNKNOWN if may_be_done else Outcome.FAIL, error=error)
 
     def _try(self, command: bytes, seconds: float) -> dict[str, object]:

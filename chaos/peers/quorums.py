@@ -6,7 +6,7 @@ from typing import Protocol
 from chaos.history import Outcome
 from chaos.live.backends import NoProxies
 from chaos.live.edges import CLIENT, Edges, Proxies
-from chaos.peers.client import TRY_SECONDS, PeerAnswer, PeerClient
+from chaos.peers.client import PAUSE_SECONDS, TRY_SECONDS, PeerAnswer, PeerClient
 from chaos.peers.cluster import PeerCluster
 from kraftlog import Admin, NewTopic
 from kraftlog.errors import ConfigError, KraftError, NotYetSupported
@@ -161,10 +161,16 @@ class KraftlogQuorum:
         """It was never cut off."""
 
     def client(self) -> AdminClient:
-        """With the same time for each try as the peer's client has: else the gap that a frozen
-        leader makes would be that of request.timeout.ms.
+        """With the same time for each try and the same pause after it as the peer's client has:
+        else the gap would be that of request.timeout.ms, or of a back-off that has doubled.
         """
-        return AdminClient(Admin(self._cluster.bootstrap, request_timeout=TRY_SECONDS))
+        admin = Admin(
+            self._cluster.bootstrap,
+            request_timeout=TRY_SECONDS,
+            retry_backoff=PAUSE_SECONDS,
+            retry_backoff_max=PAUSE_SECONDS,
+        )
+        return AdminClient(admin)
 
     def close(self) -> None:
         self._cluster.close()

@@ -84,6 +84,8 @@ def test_the_committed_log_is_read_from_anywhere(tmp_path: Path) -> None:
                 assert [each.value for each in batches[-1].records()] == [b"a"]
                 beyond = await client.read_log(server.address.endpoint, reply.high_watermark)
                 assert beyond.data == b""
+                with pytest.raises(KraftError, match="offset -1"):
+                    await client.read_log(server.address.endpoint, -1)
 
     run(story())
 
