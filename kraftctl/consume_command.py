@@ -9,7 +9,7 @@ import click
 
 from kraftctl.exit_codes import OK, NotFound
 from kraftctl.formats import parse_format, record_json
-from kraftctl.session import Session, cluster_options, command
+from kraftctl.session import NUMBER, Session, cluster_options, command
 
 if TYPE_CHECKING:
     from kraftlog.consumer import Consumer
@@ -28,7 +28,7 @@ POLL_SECONDS = 0.5
     metavar="OFFSET",
     help="start, end, 1200, +10, -10, @-1h, @2026-01-31.",
 )
-@click.option("-n", "--count", type=int, help="Stop after so many records.")
+@click.option("-n", "--count", type=NUMBER, help="Stop after so many records.")
 @click.option("-e", "--exit-at-end", is_flag=True, help="Stop when all is read.")
 @click.option(
     "-f",
@@ -38,7 +38,7 @@ POLL_SECONDS = 0.5
     show_default=True,
     help="With -o table: %t %p %o %k %v %h %T %d, \\t, \\n.",
 )
-@click.option("--partition", "partitions", type=int, multiple=True, help="Only these.")
+@click.option("--partition", "partitions", type=NUMBER, multiple=True, help="Only these.")
 @cluster_options
 @command
 def consume(

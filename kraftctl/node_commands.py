@@ -8,7 +8,7 @@ from kraftctl.controllers import beliefs
 from kraftctl.exit_codes import OK, Guarded, NotFound
 from kraftctl.output import Json, table
 from kraftctl.partition_commands import Pace, move, save_undo, say_undo, show_plan
-from kraftctl.session import Session, cluster_options, command
+from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftlog.admin_types import BrokerDescription, QuorumDescription
 from kraftlog.durations import to_seconds
 from kraftlog.types import TopicPartition
@@ -48,7 +48,7 @@ def ls(session: Session) -> int:
 
 
 @click.command()
-@click.argument("broker", type=int)
+@click.argument("broker", type=NUMBER)
 @cluster_options
 @command
 def fence(session: Session, broker: int) -> int:
@@ -63,7 +63,7 @@ def fence(session: Session, broker: int) -> int:
 
 
 @click.command()
-@click.argument("broker", type=int)
+@click.argument("broker", type=NUMBER)
 @cluster_options
 @command
 def unfence(session: Session, broker: int) -> int:
@@ -77,7 +77,7 @@ def unfence(session: Session, broker: int) -> int:
 
 
 @click.command()
-@click.argument("broker", type=int)
+@click.argument("broker", type=NUMBER)
 @click.option("-y", "--yes", is_flag=True, help="Although it still has replicas.")
 @cluster_options
 @command
@@ -96,7 +96,7 @@ def decommission(session: Session, broker: int, *, yes: bool) -> int:
 
 
 @click.command()
-@click.argument("node", type=int)
+@click.argument("node", type=NUMBER)
 @cluster_options
 @command
 def info(session: Session, node: int) -> int:
@@ -158,7 +158,7 @@ def _broker_info(session: Session, node: int) -> dict[str, Json] | None:
 
 
 @click.command()
-@click.argument("broker", type=int)
+@click.argument("broker", type=NUMBER)
 @click.option("--within", default="10m", show_default=True, help="Stop waiting after that long.")
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @cluster_options

@@ -12,7 +12,7 @@ import click
 
 from kraftctl.exit_codes import OK, UNHEALTHY, Guarded
 from kraftctl.output import Json, table
-from kraftctl.session import Session, cluster_options, command
+from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftctl.topic_commands import finish, names_of, partition_json
 from kraftlog.admin_types import (
     ConfigResource,
@@ -170,7 +170,7 @@ def verify(session: Session, place: str) -> int:
 @click.argument("places", nargs=-1, metavar=f"[{PLACE}|TOPIC]...")
 @click.option("--to", metavar="ID,ID,...", help="These brokers, the preferred leader first.")
 @click.option("--brokers", metavar="ID,ID,...", help="Spread evenly over these brokers.")
-@click.option("--rf", type=int, help="With --brokers: so many replicas.")
+@click.option("--rf", type=NUMBER, help="With --brokers: so many replicas.")
 @click.option("--plan", "plan_file", metavar="FILE", help="A plan, or the undo of one.")
 @click.option("--undo", "undo_file", metavar="FILE", help="Where to save what is now.")
 @click.option("--cancel", is_flag=True, help="Stop moves that go on.")

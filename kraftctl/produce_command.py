@@ -7,7 +7,7 @@ import click
 
 from kraftctl.exit_codes import FAILED, OK
 from kraftctl.formats import parse_line
-from kraftctl.session import Session, cluster_options, command
+from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftctl.topic_commands import pairs
 from kraftlog.errors import KraftError
 from kraftlog.records import RecordMetadata
@@ -24,7 +24,7 @@ Headers = list[tuple[str, bytes]]
 @click.option("--json", "as_json", is_flag=True, help="Each line is a record as JSON.")
 @click.option("--value", "values", multiple=True, help="Send this instead of standard input.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE")
-@click.option("--partition", type=int, help="Else by the key.")
+@click.option("--partition", type=NUMBER, help="Else by the key.")
 @click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
 @click.option(
     "--compress",

@@ -25,13 +25,12 @@ def names() -> list[str]:
 
 def read_schema(name: str) -> dict[str, Json]:
     """The schema of a command's whole document."""
-    path = os.path.join(DIRECTORY, name.replace(" ", ".") + SUFFIX)
-    try:
-        with open(path, encoding="utf-8") as file:
-            data: Json = json.load(file)
-    except FileNotFoundError:
+    if name not in names():
         hint = "kraftctl schema lists them all"
-        raise NotFound(f"there is no schema {name!r}", hint=hint) from None
+        raise NotFound(f"there is no schema {name!r}", hint=hint)
+    path = os.path.join(DIRECTORY, name.replace(" ", ".") + SUFFIX)
+    with open(path, encoding="utf-8") as file:
+        data: Json = json.load(file)
     text: Json = {"type": "string"}
     error: Json = {
         "type": ["object", "null"],

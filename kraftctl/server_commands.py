@@ -15,7 +15,7 @@ import click
 from click.decorators import FC
 
 from kraftctl.exit_codes import CONFLICT, NOT_FOUND, OK, USAGE, error_of, exit_code
-from kraftctl.session import Session, command, output_option
+from kraftctl.session import NUMBER, Session, command, output_option
 from kraftctl.up_command import setting
 from kraftlog.errors import ConfigError, KraftError
 
@@ -94,7 +94,9 @@ def form(session: Session, /, **flags: object) -> int:
 
 @click.command()
 @click.argument("seed", metavar=ADDRESS)
-@click.option("--replace", type=int, metavar="ID", help="Take the place of a voter that is lost.")
+@click.option(
+    "--replace", type=NUMBER, metavar="ID", help="Take the place of a voter that is lost."
+)
 @click.option("--observer", is_flag=True, help="Stay without a vote.")
 @server_options
 @state_option

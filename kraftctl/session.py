@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
+NUMBER = click.IntRange(0, 2**31 - 1)
+"""The id of a node, a partition, or how many: as large as a message can say it."""
+
 
 @dataclass(slots=True)
 class Session:

@@ -7,7 +7,7 @@ import click
 
 from kraftctl.exit_codes import FAILED, OK, Guarded, exit_code
 from kraftctl.output import Json, Output, table
-from kraftctl.session import Session, cluster_options, command
+from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftlog.admin_types import ConfigResource, NewTopic, PartitionDescription, TopicDescription
 from kraftlog.errors import ConfigError, KraftError
 from kraftlog.types import TopicPartition
@@ -50,8 +50,8 @@ def names_of(errors: Mapping[K, KraftError]) -> dict[str, KraftError]:
 
 @click.command()
 @click.argument("topics", nargs=-1, required=True)
-@click.option("-p", "--partitions", type=int, help="How many; else num.partitions.")
-@click.option("-r", "--replication-factor", type=int, help="Else default.replication.factor.")
+@click.option("-p", "--partitions", type=NUMBER, help="How many; else num.partitions.")
+@click.option("-r", "--replication-factor", type=NUMBER, help="Else default.replication.factor.")
 @click.option("-c", "--config", "configs", multiple=True, metavar="KEY=VALUE")
 @click.option("--dry-run", is_flag=True, help="Judge, and create nothing.")
 @click.option("--if-not-exists", is_flag=True, help="A topic that is there is no error.")
@@ -245,7 +245,7 @@ def offsets(session: Session, topic: str, place: str) -> int:
 @click.command()
 @click.argument("topic")
 @click.option("--before", required=True, metavar="OFFSET", help="All below goes; end: everything.")
-@click.option("--partition", "partitions", type=int, multiple=True, help="Only these.")
+@click.option("--partition", "partitions", type=NUMBER, multiple=True, help="Only these.")
 @click.option("-y", "--yes", is_flag=True, help="Really.")
 @cluster_options
 @command
@@ -273,7 +273,7 @@ def trim(
 
 @click.command("add-partitions")
 @click.argument("topic")
-@click.argument("total", type=int)
+@click.argument("total", type=NUMBER)
 @cluster_options
 @command
 def add_partitions(session: Session, topic: str, total: int) -> int:
