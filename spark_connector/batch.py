@@ -14,6 +14,7 @@ from spark_connector.offsets import Range
 from spark_connector.options import SourceOptions
 from spark_connector.plan import Planner
 from spark_connector.rows import read_range
+from spark_connector.travel import Travels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +28,7 @@ class RangePartition(InputPartition):
         self.wanted = wanted
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(Travels, DataSourceReader):
     """Has no pushFilters: Spark gives wrong results with it if a DataFrame is used twice."""
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:

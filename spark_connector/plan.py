@@ -8,11 +8,13 @@ from typing import TypeVar
 from kraftlog.errors import ConfigError, KraftError, UnknownTopicOrPartition
 from kraftlog.offsets import Anchor, Offset
 from kraftlog.types import TopicPartition
-from spark_connector.client import Cluster, Ends, cluster
+from spark_connector.client import MISSING_TOPIC_MS, Cluster, Ends, cluster
 from spark_connector.offsets import Offsets, Places, Range, is_time, split
 from spark_connector.options import NoMatch, SourceOptions
 
 logger = logging.getLogger(__name__)
+
+LOOKS_FOR_MISSING = 10
 
 T = TypeVar("T")
 
@@ -44,8 +46,17 @@ class Planner:
                 )
         return list(topics.assigned)
 
-    def existing(self) -> list[TopicPartition]:
-        """As partitions, for a stream that runs: topics that have gone are left out."""
+    def existing(self, known: Iterable[TopicPartition] = ()) -> list[TopicPartition]:
+        """As partitions, for a stream that runs: what has gone is left out, once it has been
+        missing for a while. A broker that has just come up may know less than others did.
+        """
+        wanted = set(known)
+        deadline = time.monotonic() + MISSING_TOPIC_MS / 1000
+        while not wanted <= set(found := self._existing()) and time.monotonic() < deadline:
+            time.sleep(MISSING_TOPIC_MS / 1000 / LOOKS_FOR_MISSING)
+        return found
+
+    def _existing(self) -> list[TopicPartition]:
         topics = self._options.topics
         if topics.pattern is not None:
             return self.partitions()

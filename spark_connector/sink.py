@@ -28,6 +28,7 @@ from kraftlog.producer import Producer
 from spark_connector.options import SinkOptions
 from spark_connector.schema import HEADERS
 from spark_connector.spread import Rows, encode, join, spread
+from spark_connector.travel import Travels
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -44,7 +45,7 @@ class Written(WriterCommitMessage):
     rows: int
 
 
-class BatchWriter(DataSourceArrowWriter):
+class BatchWriter(Travels, DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, schema: "StructType") -> None:
         self._options = options
         self._names = tuple(schema.fieldNames())
@@ -53,7 +54,7 @@ class BatchWriter(DataSourceArrowWriter):
         return write_rows(self._options, self._names, iterator)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(Travels, DataSourceStreamArrowWriter):
     """What a task has written is in the log: there is nothing to commit and nothing to abort."""
 
     def __init__(self, options: SinkOptions, schema: "StructType") -> None:

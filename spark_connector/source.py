@@ -9,11 +9,12 @@ from spark_connector.options import includes_headers, sink_options, source_optio
 from spark_connector.schema import check_columns, check_rows, source_schema
 from spark_connector.sink import BatchWriter, StreamWriter
 from spark_connector.stream import StreamReader
+from spark_connector.travel import Travels
 
 NAME = "kraftlog"
 
 
-class KraftlogSource(DataSource):
+class KraftlogSource(Travels, DataSource):
     """Reads and writes topics; columns and options are those of Spark's own "kafka"."""
 
     @classmethod

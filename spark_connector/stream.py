@@ -26,6 +26,7 @@ from spark_connector.offsets import Json, Offsets, Range, from_json, share, shar
 from spark_connector.options import SourceOptions
 from spark_connector.plan import Planner
 from spark_connector.rows import read_range
+from spark_connector.travel import Travels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ WAIT_MS = 500
 """How long one look for news may take; Spark does not notice a stop in between."""
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(Travels, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
         self._options = options
         self._columns = columns
@@ -83,7 +84,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _look(self, known: Offsets) -> dict[TopicPartition, Ends]:
         """Start and end of every partition that there is, waiting for news if there is none."""
-        places = self._planner.existing()
+        places = self._planner.existing(known)
         gone = sorted(known.keys() - set(places))
         if gone:
             self._lost(f"{gone[0]} does not exist any more; it was read up to {known[gone[0]]}")

@@ -79,3 +79,16 @@ def test_what_is_read(kraft_cluster: LocalCluster, kraft_topic: str) -> None:
     assert named.sizes([Range(place, 0, 0)]) == {}
     assert len(named.split([Range(place, 0, 10)])) == 2
     assert named.ends([place]) == {place: 0}
+
+
+def test_what_one_look_misses_has_not_gone_yet(
+    kraft_cluster: LocalCluster, kraft_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that has just come up may not know the youngest topics."""
+    planner = plan(kraft_cluster, subscribe=kraft_topic)
+    place, gone = TopicPartition(kraft_topic, 0), TopicPartition(kraft_topic, 9)
+    looks: list[dict[str, int]] = [{}, {kraft_topic: 1}]
+    monkeypatch.setattr(planner.cluster, "existing", lambda _names: looks.pop(0))
+    assert planner.existing([place]) == [place]
+    monkeypatch.undo()
+    assert planner.existing([place, gone]) == [place], "after a while it is given up"
