@@ -92,11 +92,12 @@ def run(
     whole = rows.dropna(subset=["visitor", "page", "at"])
     read, good = rows.count(), whole.count()
     files = str(job.out / "sessions")
+    job.say(f"{read:,} records read, sessions go to {files}")
     sessions(whole, gap_minutes).write.mode("overwrite").partitionBy("day").parquet(files)
     rows.unpersist()
     written = spark.read.parquet(files)
     summary = Summary(good, read - good, written.count())
-    job.say(f"{summary.clicks:,} clicks in {summary.sessions:,} sessions: {files}")
+    job.say(f"{summary.clicks:,} clicks in {summary.sessions:,} sessions")
     if summary.damaged:
         job.say(f"{summary.damaged:,} records are no clicks and were left out")
     job.draw("sessions.svg", _picture(written, summary))
