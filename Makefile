@@ -46,6 +46,10 @@ demo: ## start a local cluster, watch it fail over, read it back by Spark (SPARK
 	$(LAYERS) core $(if $(filter 0,$(SPARK)),,spark)
 	@$(ENV) $(BIN)/python -m kraftctl demo $(if $(filter 0,$(SPARK)),,--spark)
 
+.PHONY: picture
+picture: core ## docs/demo.svg anew, from what a real run of the demo prints
+	@$(BIN)/python .make/picture.py
+
 .PHONY: test
 test: setup ## all tests but soak
 	@$(PYTEST) -n auto --maxprocesses=4 --dist loadgroup
