@@ -4,6 +4,7 @@ It is written in one atomic step before anything that depends on it is said to o
 be read is never taken for epoch 0: a node that forgot its vote could vote twice.
 """
 
+import errno
 import json
 
 from kraftlog.errors import LogDamaged
@@ -42,9 +43,13 @@ def read_election(files: Files, path: str) -> ElectionState:
         raise LogDamaged(f"{path} is missing", hint=_HINT) from None
     except UnicodeDecodeError as error:
         raise LogDamaged(f"{path} is not text: {error}", hint=_HINT) from None
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise LogDamaged(f"{path} is too large: {error.strerror}", hint=_HINT) from None
     try:
         return _parse(json.loads(text))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise LogDamaged(
             f"{path} makes no sense: {error!r} in {text[:200]!r}", hint=_HINT
         ) from None

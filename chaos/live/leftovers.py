@@ -58,7 +58,7 @@ def _noted(directory: str) -> Iterator[tuple[int, int]]:
     try:
         with open(os.path.join(directory, PIDS_FILE), encoding="ascii") as file:
             yield from ((int(pid), int(at)) for pid, at in json.load(file))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return
 
 

@@ -67,7 +67,7 @@ class RunDirectory:
                 f"{self.path} is no run of a drill: it has no {name}",
                 hint="give the directory that `kraftctl drill run` named",
             ) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{path} is no JSON: {error}", hint="run the drill again") from None
         if not isinstance(found, dict):
             raise ConfigError(f"{path} is no JSON object", hint="run the drill again")

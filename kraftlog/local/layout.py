@@ -171,7 +171,7 @@ def load(directory: str) -> Layout | None:
         )
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(
             f"{path} does not describe a local cluster: {error!r}",
             hint="give another directory, or remove this one",
