@@ -6,6 +6,7 @@ import asyncio
 import statistics
 import sys
 import time
+import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,7 +24,10 @@ CALLERS = 8
 SERIAL = 200
 
 # The heartbeats come from this very process, which is busy: nobody shall be fenced for that.
-ARGUMENTS = ("--profile", "fast", "-X", "broker.session.timeout.ms=30s")
+ARGUMENTS = ("--profile", "fast", "-X", "broker.session.timeout.ms=30s", "--metrics", "127.0.0.1:0")
+SNAPSHOT_SOON = ("-X", "metadata.log.max.snapshot.interval.ms=1s")
+
+LOOP_LAG = "kraftlog_loop_lag_max_seconds"
 
 # Apache Kafka 4.3 on this kind of machine, where its jars are not at hand to run it again.
 KAFKA_CREATE_MS = 72.0
@@ -110,12 +114,14 @@ async def _running(quorum: LocalQuorum) -> AsyncIterator[Cluster]:
             await client.close()
 
 
-def _with_cluster(directory: str, work: Callable[[Cluster], Awaitable[list[Row]]]) -> list[Row]:
+def _with_cluster(
+    directory: str, work: Callable[[Cluster], Awaitable[list[Row]]], *arguments: str
+) -> list[Row]:
     async def run(quorum: LocalQuorum) -> list[Row]:
         async with _running(quorum) as cluster:
             return await work(cluster)
 
-    with LocalQuorum(f"{directory}/quorum", arguments=ARGUMENTS) as quorum:
+    with LocalQuorum(f"{directory}/quorum", arguments=(*ARGUMENTS, *arguments)) as quorum:
         quorum.start()
         rows = asyncio.run(run(quorum))
         quorum.stop()
@@ -225,15 +231,22 @@ def fencing(directory: str) -> list[Row]:
 
     async def work(cluster: Cluster) -> list[Row]:
         await cluster.fill(topics=600)
-        victim = cluster.brokers[0]
+        victim, leader = cluster.brokers[0], await _leader(cluster.quorum)
+        lag = await _metric(cluster.quorum, leader, LOOP_LAG)
         led = (await _described(cluster, victim.broker_id)).leaders
         fence = pb.FenceBrokerRequest(broker_id=victim.broker_id, fenced=True)
         begun = time.perf_counter()
         await cluster.ask(pb.ControllerRequest(fence_broker=fence))
         taken = time.perf_counter() - begun
         left = (await _described(cluster, victim.broker_id)).leaders
-        note = f"it led {led:,} partitions of 60 000, and leads {left} now"
-        return [_row("fence a broker", taken, "s", 2, cpu=0, note=note)]
+        lags = f"longest loop lag before {1000 * lag:.0f} ms"
+        lag = await _metric(cluster.quorum, leader, LOOP_LAG)
+        elected = "no election" if await _leader(cluster.quorum) == leader else "A NEW LEADER"
+        note = f"it led {led:,} partitions of 60 000, and leads {left} now; {elected}"
+        return [
+            _row("fence a broker", taken, "s", 2, cpu=0, note=note),
+            _row("loop lag until then", 1000 * lag, "ms", 50, cpu=0, note=lags),
+        ]
 
     return _with_cluster(directory, work)
 
@@ -241,6 +254,59 @@ def fencing(directory: str) -> list[Row]:
 async def _described(cluster: Cluster, broker_id: int) -> pb.BrokerState:
     reply = await cluster.ask(pb.ControllerRequest(describe_cluster=pb.DescribeClusterRequest()))
     return next(each for each in reply.describe_cluster.brokers if each.broker_id == broker_id)
+
+
+def snapshots(directory: str) -> list[Row]:
+    """A controller that starts with 100 k partitions replays them, writes a snapshot, and starts
+    again from that.
+    """
+
+    async def work(cluster: Cluster) -> list[Row]:
+        await cluster.fill()
+        leader = await _leader(cluster.quorum)
+        node_id = next(each for each in cluster.quorum.nodes if each != leader)
+        replayed, _ = await _restart(cluster.quorum, node_id)
+        written = await _metric(cluster.quorum, node_id, "kraftlog_raft_snapshot_write_seconds")
+        lag = await _metric(cluster.quorum, node_id, LOOP_LAG)
+        loaded, resident_mb = await _restart(cluster.quorum, node_id)
+        note = f"the process included, {resident_mb:.0f} MB; from the log alone {replayed:.1f} s"
+        return [
+            _row("snapshot of 100 k partitions", written, "s", 5, cpu=0, note="off the loop"),
+            _row("loop lag meanwhile", 1000 * lag, "ms", 50, cpu=0, note="and while replaying"),
+            _row("start from it", loaded, "s", 3, cpu=0, note=note),
+        ]
+
+    return _with_cluster(directory, work, *SNAPSHOT_SOON)
+
+
+async def _restart(quorum: LocalQuorum, node_id: int) -> tuple[float, float]:
+    """Seconds until a controller has applied all and has a snapshot of it; its memory then."""
+    node = quorum.nodes[node_id]
+    end = await _metric(quorum, await _leader(quorum), "kraftlog_raft_high_watermark")
+    await asyncio.to_thread(node.terminate)
+    begun = time.perf_counter()
+    await asyncio.to_thread(quorum.restart, node_id)
+    await _reaches(quorum, node_id, "kraftlog_raft_applied_offset", end)
+    taken = time.perf_counter() - begun
+    await _reaches(quorum, node_id, "kraftlog_raft_snapshots_written_total", 1)
+    return taken, _resident_mb(node.pid)
+
+
+async def _reaches(quorum: LocalQuorum, node_id: int, name: str, value: float) -> None:
+    while await _metric(quorum, node_id, name) < value:  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.02)
+
+
+async def _metric(quorum: LocalQuorum, node_id: int, name: str) -> float:
+    """What a controller says of itself now."""
+    url = f"http://{quorum.nodes[node_id].ready['metrics']}/metrics"
+    return await asyncio.to_thread(_read_metric, url, name)
+
+
+def _read_metric(url: str, name: str) -> float:
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - our own node
+        lines = answer.read().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.split()[0] == name)
 
 
 def _row(name: str, reached: float, unit: str, target: float, *, cpu: float, note: str) -> Row:
@@ -251,6 +317,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "creating": creating,
     "failover": failover,
     "fencing": fencing,
+    "snapshots": snapshots,
 }
 
 if __name__ == "__main__":

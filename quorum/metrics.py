@@ -74,6 +74,11 @@ def _register_work(registry: Registry, node: RaftNode, snapshots: SnapshotKeeper
         "Snapshots that this node wrote.",
         lambda: snapshots.written,
     )
+    registry.gauge(
+        "kraftlog_raft_snapshot_write_seconds",
+        "How long the last snapshot of this node took.",
+        lambda: snapshots.write_seconds,
+    )
     commits = registry.histogram(
         "kraftlog_raft_commit_seconds", "From the append of a batch to its commit."
     )

@@ -63,6 +63,8 @@ class SnapshotKeeper:
         self._after_write = after_write
         self._last_ms = clock.monotonic_ms()
         self.written = 0
+        self.write_seconds = 0.0
+        """How long the last one took."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -86,7 +88,7 @@ class SnapshotKeeper:
         self._last_ms = self._clock.monotonic_ms()
         if not taken:
             return None
-        image, store = taken[0], self._node.store
+        image, store, begun_ms = taken[0], self._node.store, self._clock.monotonic_ms()
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(
@@ -98,8 +100,9 @@ class SnapshotKeeper:
             return None
         await self._node.call(lambda driver: driver.snapshot_written(image.id))
         self.written += 1
+        self.write_seconds = (self._clock.monotonic_ms() - begun_ms) / 1000
         self._after_write()
-        logger.info("snapshot %s is written", image.id)
+        logger.info("snapshot %s is written, in %.1f s", image.id, self.write_seconds)
         return image.id
 
     def _take(self, driver: Driver) -> list[_Image]:
