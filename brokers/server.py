@@ -48,6 +48,7 @@ from kraftlog.drill_hooks import hooks_directory, wait_while_stalled
 from kraftlog.health import Health
 from kraftlog.loop_lag import LoopLag
 from kraftlog.metrics import Registry, serve_metrics
+from kraftlog.reflection import reflection_handlers
 from kraftlog.resolver import Resolve, resolver
 from kraftlog.serving import open_server, start_server
 from kraftlog.types import TopicPartition, Uuid
@@ -187,7 +188,8 @@ class BrokerServer:
 
     async def run(self) -> None:
         """Until `stop`, or until something is wrong."""
-        self._server.add_generic_rpc_handlers((self.service.handlers(), self._health.handlers()))
+        handlers = [self.service.handlers(), self._health.handlers()]
+        self._server.add_generic_rpc_handlers((*handlers, *reflection_handlers(handlers)))
         self._health.set("", serving=True)
         await start_server(self._server)
         try:

@@ -26,6 +26,7 @@ from kraftlog.errors import ConfigError
 from kraftlog.health import Health
 from kraftlog.loop_lag import LoopLag
 from kraftlog.metrics import Registry, serve_metrics
+from kraftlog.reflection import reflection_handlers
 from kraftlog.resolver import Resolve, resolver
 from kraftlog.serving import open_server, start_server
 from quorum.config import ServerConfig
@@ -125,9 +126,8 @@ class ControllerServer:
             self.identity.cluster_id,
             takes_proposals=self.application.takes_proposals,
         )
-        self._server.add_generic_rpc_handlers(
-            (service.handlers(), self._health.handlers(), *self.application.handlers())
-        )
+        handlers = [service.handlers(), self._health.handlers(), *self.application.handlers()]
+        self._server.add_generic_rpc_handlers((*handlers, *reflection_handlers(handlers)))
         await start_server(self._server)
         work = [self.node.run(), self._snapshots.run(), self._lag.run(), self._watch_health()]
         work.append(self.application.run())
