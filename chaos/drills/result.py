@@ -1,5 +1,6 @@
 """The result of a run, as files and in words."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,8 @@ class Result:
 def in_words(criterion: Criterion) -> str:
     """measured against target."""
     unit = f" {criterion.unit}" if criterion.unit else ""
+    if math.isnan(criterion.measured):
+        return f"{criterion.words}: not measured, target {criterion.target:g}{unit}"
     ratio = "" if criterion.ratio is None else f" = {criterion.ratio:.2f} x {criterion.per}"
     return (
         f"{criterion.words}: {criterion.measured:.3g}{unit}{ratio}, "

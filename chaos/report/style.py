@@ -72,6 +72,7 @@ font-variant-numeric:tabular-nums}
 th,td{border:1px solid var(--line);padding:4px 8px;text-align:left;vertical-align:top;
 overflow-wrap:anywhere}
 th{background:var(--back);font-weight:600}
+h2+table :is(th,td):nth-child(4){overflow-wrap:normal;white-space:nowrap}
 pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px}
 @media print{details::details-content{content-visibility:visible}body{background:#fff}}
 """

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -18,6 +19,10 @@ def test_a_missed_target_and_an_anomaly_fail_by_name(tmp_path: Path) -> None:
     assert "lost orders-0: value 7" in bad.words
     assert "no ack for: 3 s = 2.00 x session, target 2.5 s" in bad.words
     assert in_words(bad.criteria[0]) in bad.words
+
+
+def test_what_was_never_measured_is_said_to_be(tmp_path: Path) -> None:
+    assert "no ack for: not measured, target 2.5 s" in result(tmp_path, math.nan).words
 
 
 def test_the_files_of_a_result(tmp_path: Path) -> None:
