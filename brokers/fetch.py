@@ -29,7 +29,6 @@ from brokers.refusals import Refused, no_epoch
 from brokers.replication_throttle import ReplicationThrottle, names
 from brokers.requests import (
     NO_SESSION,
-    FetchPart,
     FetchReply,
     FetchRequest,
     FetchResult,
@@ -158,27 +157,34 @@ class _Fetch:
         for want in self._request.parts:
             part = session.put(want)
             if replica is not None:
-                self._acknowledge(part, want, replica)
+                self._acknowledge(part, replica)
             if turns.is_over:
                 yield True
                 turns.restart()
 
-    def _acknowledge(self, part: SessionPart, want: FetchPart, replica: ReplicaIdentity) -> None:
+    def _acknowledge(self, part: SessionPart, replica: ReplicaIdentity) -> None:
         try:
-            partition = self._service.table.find(want.partition)
+            partition = self._service.table.find(part.id)
             part.watch(partition)
-            partition.follower_fetched(
-                want,
-                FollowerFetch(
-                    replica.broker_id,
-                    replica.broker_epoch,
-                    want.offset,
-                    want.log_start_offset,
-                    self._session.clock,
-                ),
-            )
+            self._note_position(part, partition, replica)
         except Refused:
             return  # it does not count, and the look that follows tells why
+
+    def _note_position(
+        self, part: SessionPart, partition: Partition, replica: ReplicaIdentity
+    ) -> None:
+        want = part.want
+        partition.follower_fetched(
+            want,
+            FollowerFetch(
+                replica.broker_id,
+                replica.broker_epoch,
+                want.offset,
+                want.log_start_offset,
+                self._session.clock,
+            ),
+        )
+        part.is_noted = True
 
     # -- looking for news
 
@@ -272,6 +278,10 @@ class _Fetch:
             found.urgent = True
             return found
         partition.check_in_log(want.offset)
+        if replica is not None and not part.is_noted:
+            # When it was asked for the metadata that it rests on was not here yet. Its replica was
+            # not told, perhaps, and will not ask again: without this it could never join the ISR.
+            self._note_position(part, partition, replica)
         found.throttled = replica is not None and self._is_throttled(partition, replica.broker_id)
         if found.throttled and (wait_ms := self._service.throttle.wait_ms()):
             again = partial(self._session.note, part, urgent=True)

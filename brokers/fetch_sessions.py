@@ -33,18 +33,29 @@ INT32_MAX = 2**31 - 1
 class SessionPart:
     """One partition of a session: where its reader is, and what that reader was told."""
 
-    __slots__ = ("_partition", "_session", "id", "told_high_watermark", "told_start", "want")
+    __slots__ = (
+        "_partition",
+        "_session",
+        "id",
+        "is_noted",
+        "told_high_watermark",
+        "told_start",
+        "want",
+    )
 
     def __init__(self, session: "FetchSession", want: FetchPart) -> None:
         self.id = want.partition
         self.want = want
         self.told_high_watermark = want.high_watermark
         self.told_start = want.log_start_offset
+        self.is_noted = False
+        """Whether the partition knows that its reader, a replica, has come so far."""
         self._session = session
         self._partition: Partition | None = None
 
     def move_to(self, want: FetchPart) -> None:
         self.want = want
+        self.is_noted = False
         self.told_high_watermark = max(self.told_high_watermark, want.high_watermark)
         self.told_start = max(self.told_start, want.log_start_offset)
 

@@ -4,7 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from brokers import fetch as fetching
 from brokers.cluster import PartitionId
+from brokers.partition_state import Leading
 from brokers.purgatory import wait
 from brokers.requests import (
     FetchPart,
@@ -65,6 +69,38 @@ async def test_replicas_see_all(tmp_path: Path) -> None:
         (found,) = (await fetch(cluster.brokers[1], request)).parts
         assert len(list(read_batches(found.records))) == 1
         assert (found.high_watermark, found.end_offset) == (0, 1)
+
+
+@async_test
+async def test_what_a_replica_asked_for_before_the_leader_knew_of_it_counts_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reply had no room to say so, and once the leader knows the partition nothing is wrong:
+    the replica will not ask again, and could never join the ISR.
+    """
+    monkeypatch.setattr(fetching, "REPLY_PARTS_MAX", 1)
+    places = [PartitionId(name.ljust(16, b"."), 0) for name in (b"t", b"u")]
+    async with Cluster(tmp_path, count=2) as cluster:
+        cluster.cut(1, 2)
+        replica = ReplicaIdentity(2, 2)
+        early = FetchRequest(
+            replica=replica,
+            max_wait_ms=0,
+            session_epoch=0,
+            parts=[FetchPart(place, 0, 0) for place in places],
+        )
+        told = await fetch(cluster.brokers[1], early)
+        assert [error_of(part).code for part in told.parts] == [ErrorCode.UNKNOWN_TOPIC_ID]
+        for name in ("t", "u"):
+            await cluster.create(name, replicas=(1, 2))
+        later = FetchRequest(
+            replica=replica, max_wait_ms=0, session_id=told.session_id, session_epoch=1
+        )
+        assert (await fetch(cluster.brokers[1], later)).error is None
+        missed = places[1]
+        role = cluster.brokers[1].partition(missed).state.role
+        assert isinstance(role, Leading)
+        assert role.followers[2].end_offset == 0
 
 
 @async_test
