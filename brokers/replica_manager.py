@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from brokers.alter_partition import AlterPartitions, AlterQueue
-from brokers.cluster import Assignment, BrokerInfo, ClusterChange, ClusterView, PartitionId
+from brokers.cluster import (
+    NO_LEADER,
+    Assignment,
+    BrokerInfo,
+    ClusterChange,
+    ClusterView,
+    PartitionId,
+)
 from brokers.describe import describe
 from brokers.fetch import Fetches, OnFetched
 from brokers.gate import ServingGate
@@ -180,12 +187,17 @@ class ReplicaManager:
 
     async def _create(self, assignment: Assignment) -> Partition | None:
         name = TopicPartition(assignment.topic, assignment.id.partition)
+        self.table.damaged.pop(assignment.id, None)
         try:
             log = self.logs.get(name)
         except StorageError as damage:
-            logger.warning("%s cannot be used here: %s", name, damage)
-            self.table.damaged[assignment.id] = Damaged(name, damage)
-            return None
+            if self._counts(assignment):
+                logger.warning("%s cannot be used here: %s", name, damage)
+                self.table.damaged[assignment.id] = Damaged(name, damage)
+                return None
+            kept = await self.in_executor(lambda: self.logs.set_aside(name))
+            logger.warning("%s is copied anew; what was here is kept as %s", name, kept)
+            log = None
         if log is not None and not _belongs(log, assignment):
             kept = await self.in_executor(lambda: self.logs.set_aside(name))
             logger.warning("%s here is of another topic of that name; kept as %s", name, kept)
@@ -194,6 +206,11 @@ class ReplicaManager:
         partition = Partition(assignment, self, log=log, settings=settings)
         self.table.hosted[assignment.id] = partition
         return partition
+
+    def _counts(self, assignment: Assignment) -> bool:
+        """Whether what we have may be what is left of records that were acknowledged."""
+        is_led = assignment.leader not in (NO_LEADER, self.broker_id)
+        return not is_led or self.broker_id in (*assignment.isr, *assignment.elr)
 
     async def _configure(self, topics: frozenset[str]) -> None:
         chosen = {topic: self.view.topic_settings(topic) for topic in sorted(topics)}

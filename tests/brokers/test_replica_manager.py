@@ -156,3 +156,40 @@ async def test_a_follower_that_lags_leaves_the_isr_and_comes_back(tmp_path: Path
         cluster.heal()
         await cluster.in_sync(topic, 1, 2, 3)
         assert values_in(cluster.brokers[3], topic) == [b"a", b"b"]
+
+
+def damage(log_dir: Path) -> None:
+    (log_dir / "t-0" / "partition.metadata").write_text("version: 0\n")
+
+
+@async_test
+async def test_a_damaged_copy_that_nobody_counts_on_is_made_anew_and_kept(tmp_path: Path) -> None:
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t")
+        await cluster.produce(topic, b"a")
+        await cluster.replicated(topic)
+        await cluster.kill(3)
+        await cluster.produce(topic, b"b")
+        damage(tmp_path / "b3")
+        await cluster.restart(3)
+        await cluster.in_sync(topic, 1, 2, 3)
+        assert values_in(cluster.brokers[3], topic) == [b"a", b"b"]
+        assert cluster.brokers[3].manager.counts().damaged == 0
+        assert len(list((tmp_path / "b3").glob("t-0.*-stray/*.log"))) == 1
+
+
+@async_test
+async def test_a_damaged_copy_that_may_be_the_last_one_stays_as_it_is(tmp_path: Path) -> None:
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t")
+        await cluster.produce(topic, b"a")
+        for broker_id in (1, 2, 3):
+            await cluster.kill(broker_id)
+        damage(tmp_path / "b3")
+        await cluster.restart(3)
+        assert cluster.controller.now.assignments[topic].leader == 3
+        refused = await cluster.produce(topic, b"b")
+        assert refused.error is not None
+        assert refused.error.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert cluster.brokers[3].manager.counts().damaged == 1
+        assert has_directory(tmp_path, "t-0")
