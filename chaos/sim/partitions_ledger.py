@@ -126,10 +126,11 @@ class Copy:
             start = entry.next_offset
         return found
 
-    def lacks(self) -> Entry | None:
+    def lacks(self, *, before_epoch: int | None = None) -> Entry | None:
         """A committed record that is not here."""
         for entry in self._ledger.committed.values():
-            if not self.holds(entry):
+            counts = before_epoch is None or entry.epoch < before_epoch
+            if counts and not self.holds(entry):
                 return entry
         return None
 

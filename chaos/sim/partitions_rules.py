@@ -158,12 +158,14 @@ class PartitionRules:
             invariant(held, rule, member=member, **facts)
 
     def _check_elected(self, broker: RealBroker, partition: Partition, seen: Seen) -> None:
-        """P4: one leader in an epoch. P1: it has all that was committed."""
+        """P4: one leader in an epoch. P1: it has all that was committed before: it may learn late
+        that it leads, when others have led after it.
+        """
         shared, epoch = self._of(partition.id), partition.state.leader_epoch
         leader = shared.leaders.setdefault(epoch, broker.node.node_id)
         facts = {"partition": partition.name, "epoch": epoch, "broker": broker.node.name}
         invariant(leader == broker.node.node_id, "P4 two leaders in one epoch", one=leader, **facts)
-        lacks = seen.copy.lacks()
+        lacks = seen.copy.lacks(before_epoch=epoch)
         invariant(lacks is None, "P1 a leader lacks a committed record", lacks=lacks, **facts)
         self._sightings.note("replica began to lead")
 

@@ -17,5 +17,6 @@ METADATA_SEEDS: Mapping[int, str] = {
 }
 
 PARTITION_SEEDS: Mapping[int, str] = {
+    328: "a broker that learnt late that it had led, after others had (of the simulator)",
     10: "a copy that was taken away and given back is another copy (of the simulator, not of ours)",
 }
