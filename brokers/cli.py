@@ -7,7 +7,6 @@
 
 import argparse
 import json
-import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from kraftlog.errors import (
     LogDirLocked,
     RetriableError,
 )
+from kraftlog.logs import start_logging
 
 PROGRAM = "python -m brokers"
 
@@ -54,13 +54,9 @@ _FLAGS = {
 
 def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if options.verbose else logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
     output = _Output(options.command, as_json=options.output == "json")
     try:
+        start_logging(os.environ, verbose=options.verbose)
         return _run(options, output)
     except KraftError as error:
         output.fail(error)

@@ -4,10 +4,8 @@ They read the same keys as configuration files do (`kraftctl config explain KEY`
 one of them. What they say when they begin goes to standard output, what they log to standard error.
 """
 
-import logging
 import os
 import shlex
-import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from kraftctl.exit_codes import CONFLICT, NOT_FOUND, OK, USAGE, error_of, exit_c
 from kraftctl.session import NUMBER, Session, command, output_option
 from kraftctl.up_command import setting
 from kraftlog.errors import ConfigError, KraftError
+from kraftlog.logs import start_logging
 
 if TYPE_CHECKING:
     from brokers.config import BrokerConfig
@@ -278,13 +277,7 @@ def _restart(flags: Flags, peers: tuple[str, ...]) -> str:
 
 def _serve(flags: Flags, act: Callable[[], int]) -> int:
     """With logs on standard error, and with the errors of servers as ours."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if flags["verbose"] else logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
-    # It warns of every stream that a server's own stop ends.
-    logging.getLogger("grpc._cython.cygrpc").setLevel(logging.ERROR)
+    start_logging(os.environ, verbose=bool(flags["verbose"]))
     try:
         return act()
     except KraftError as error:

@@ -31,7 +31,9 @@ T = TypeVar("T")
 DEFAULT_SOURCE = "default"
 
 # Variables with our prefix that are no configuration keys.
-NOT_KEYS = frozenset({"KRAFTLOG_CODEC", "KRAFTLOG_DRILL_HOOKS", "KRAFTLOG_RESOLVE"})
+NOT_KEYS = frozenset(
+    {"KRAFTLOG_CODEC", "KRAFTLOG_DRILL_HOOKS", "KRAFTLOG_LOG_FORMAT", "KRAFTLOG_RESOLVE"}
+)
 
 PROCESSES = (Scope.BROKER, Scope.CONTROLLER, Scope.CLIENT)
 GUESS_CHARS_MAX = 200

@@ -5,7 +5,6 @@
 """
 
 import argparse
-import logging
 import os
 import shlex
 import sys
@@ -23,6 +22,7 @@ from kraftlog.errors import (
     NetworkError,
     RequestTimedOut,
 )
+from kraftlog.logs import start_logging
 from kraftlog.types import Uuid
 from quorum import commands
 from quorum.config import ServerConfig, server_config
@@ -51,9 +51,9 @@ _FLAGS = {
 
 def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
-    _set_up_logging(verbose=options.verbose)
     output = Output(options.command, as_json=options.output == "json")
     try:
+        start_logging(os.environ, verbose=options.verbose)
         return _run(options, output)
     except KraftError as error:
         output.fail(error)
@@ -81,16 +81,6 @@ def exit_code(error: KraftError) -> int:
             return CONFLICT
         case _:
             return FAILED
-
-
-def _set_up_logging(*, verbose: bool) -> None:
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
-    # It warns of every stream that a server's own stop ends.
-    logging.getLogger("grpc._cython.cygrpc").setLevel(logging.ERROR)
 
 
 # -- arguments
