@@ -53,7 +53,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class RateLimit(logging.Filter):
-    """Holds back what one place in the code says too often; not debug lines: they were asked for."""
+    """Holds back what one place in the code says too often; never debug lines."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
