@@ -118,4 +118,4 @@ def _round_up(value: float) -> float:
 
 
 def _plain(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+    return f"{value:,.0f}" if value == int(value) or value >= 1_000 else f"{value:,.1f}"

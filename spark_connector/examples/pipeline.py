@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 PARTITIONS = 6
 CHUNK = 5_000
+BATCH_RECORDS = 10_000
+"""A micro-batch takes so many, that a long run is seen to go on and can end in between."""
 ANSWER = "15s"
 DELIVERY = "60s"
 PROGRESS_SECONDS = 2
@@ -102,6 +104,7 @@ class Job:
             .option("kafka.bootstrap.servers", self.bootstrap)
             .option("subscribe", topic)
             .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", BATCH_RECORDS)
             .load()
         )
 

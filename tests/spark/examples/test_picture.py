@@ -34,9 +34,9 @@ def test_each_point_has_a_dot_inside_of_the_picture(points: list[tuple[float, fl
 
 
 def test_a_small_picture_reads_well() -> None:
-    text = picture.bars("Revenue", "3 orders", [("books", 1_250.0), ("toys", 0.5)])
+    text = picture.bars("Revenue", "3 orders", [("books", 1_250.7), ("toys", 0.5)])
     assert ">Revenue<" in text
-    assert ">1,250<" in text
+    assert ">1,251<" in text
     assert ">0.5<" in text
 
 
