@@ -1,11 +1,14 @@
 """The metrics of a broker. docs/BROKERS.md lists them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from brokers.lifecycle import BrokerState, Lifecycle
 from brokers.metadata import MetadataFollower, MetadataPublisher
 from kraftlog.metrics import Labels, Registry
+from kraftlog.types import TopicPartition
+
+PARTITIONS_SHOWN_MAX = 1_000
 
 
 class Counts(Protocol):
@@ -56,6 +59,25 @@ def register_data_plane(registry: Registry, counts: Callable[[], Counts]) -> Non
         lambda: counts().isr_changes,
     )
     gauge("kraftlog_requests_parked", "Requests that wait.", lambda: _by_kind(counts().parked))
+
+
+def register_isrs(registry: Registry, sizes: Callable[[], Mapping[TopicPartition, int]]) -> None:
+    """One number for each partition that this broker leads, while those are not too many."""
+
+    def read() -> Iterable[tuple[Labels, float]]:
+        found = sizes()
+        many = len(found) > PARTITIONS_SHOWN_MAX
+        return [] if many else [(_place(each), found[each]) for each in sorted(found)]
+
+    registry.gauge(
+        "kraftlog_partition_isr_size",
+        f"In-sync replicas of what it leads; nothing above {PARTITIONS_SHOWN_MAX} partitions.",
+        read,
+    )
+
+
+def _place(place: TopicPartition) -> Labels:
+    return {"topic": place.topic, "partition": str(place.partition)}
 
 
 def _by_kind(parked: dict[str, int]) -> Iterable[tuple[Labels, float]]:

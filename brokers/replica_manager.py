@@ -282,6 +282,11 @@ class ReplicaManager:
             damaged=len(self.table.damaged),
         )
 
+    def isr_sizes(self) -> dict[TopicPartition, int]:
+        """Of the partitions that this broker leads."""
+        roles = [(each.name, each.state.role) for each in self.table]
+        return {name: len(role.isr.members) for name, role in roles if isinstance(role, Leading)}
+
     def set_replication_rates(self, *, leader: int | None, follower: int | None) -> None:
         """leader. and follower.replication.throttled.rate, bytes a second; None: no limit."""
         self.fetches.throttle.bytes_per_second = leader

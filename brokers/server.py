@@ -35,7 +35,12 @@ from brokers.directories import Directories, open_directories
 from brokers.lifecycle import Lifecycle
 from brokers.metadata import MetadataFollower, MetadataPublisher
 from brokers.metadata_answers import MetadataAnswers
-from brokers.metrics import register_data_plane, register_lifecycle, register_metadata
+from brokers.metrics import (
+    register_data_plane,
+    register_isrs,
+    register_lifecycle,
+    register_metadata,
+)
 from brokers.producer_ids import ProducerIds
 from brokers.replica_manager import ReplicaManager
 from brokers.requests_table import RequestTable
@@ -297,6 +302,7 @@ class BrokerServer:
     async def _serve(self, tasks: asyncio.TaskGroup, observer: MetadataObserver) -> None:
         manager = self._manager = self._make_manager()
         register_data_plane(self.registry, manager.counts)
+        register_isrs(self.registry, manager.isr_sizes)
         tasks.create_task(manager.run(), name="data plane")
         await self._publisher.begin(manager.broker_id, self._apply)
         tasks.create_task(self._publisher.run(), name="metadata changes")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import grpc
 
+from kraftlog.metrics import Registry
 from quorum.node import RaftNode
 from quorum.snapshot_file import Snapshot
 from quorum.state_machine import CommittedBatch
@@ -58,6 +59,9 @@ class JournalApplication:
         self.machine = Journal()
 
     def attach(self, node: RaftNode) -> None:
+        pass
+
+    def register_metrics(self, registry: Registry) -> None:
         pass
 
     def handlers(self) -> Sequence[grpc.GenericRpcHandler]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import grpc
 
 from kraftlog.config import Config
+from kraftlog.metrics import Registry
 from kraftlog.types import Uuid
 from metadata_log.decide import Draw
 from quorum.admin_calls import AdminCalls
@@ -18,6 +19,7 @@ from quorum.broker_watch import BrokerWatch
 from quorum.config import watch_timing
 from quorum.controller import Controller
 from quorum.controller_service import APIS, Call, ControllerService, LeaderNow
+from quorum.metrics import register_cluster
 from quorum.node import RaftNode
 from quorum.read_calls import ReadCalls
 
@@ -78,6 +80,9 @@ class MetadataService:
     def attach(self, node: RaftNode) -> None:
         self._node = node
         self.controller.attach(node, self.watch)
+
+    def register_metrics(self, registry: Registry) -> None:
+        register_cluster(registry, self.controller)
 
     def handlers(self) -> Sequence[grpc.GenericRpcHandler]:
         service = ControllerService(

@@ -1,8 +1,13 @@
 """The metrics of a quorum node. docs/QUORUM.md lists them."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from kraftlog.metrics import Labels, Registry
+from metadata_log.image import Image
+from metadata_log.image import Role as ImageRole
+from quorum.controller import Controller
+from quorum.core.messages import Refusal
 from quorum.core.state import Leader
 from quorum.node import RaftNode
 from quorum.snapshots import SnapshotKeeper
@@ -28,6 +33,15 @@ def _register_role(registry: Registry, node: RaftNode) -> None:
     gauge("kraftlog_raft_state", "1 for the role that the node is in.", lambda: _roles(node))
     gauge("kraftlog_raft_voter", "1 if the node is a voter.", lambda: core.is_voter)
     gauge("kraftlog_raft_voters", "How many voters there are.", lambda: len(core.voters))
+    registry.counter_of(
+        "kraftlog_raft_vote_rejected_total",
+        "Votes and pre-votes that this node did not give.",
+        lambda: _votes_refused(node),
+    )
+    elections = registry.histogram(
+        "kraftlog_raft_election_seconds", "From the loss of a leader to the next that is known."
+    )
+    node.observe_election = elections.observe
 
 
 def _register_log(registry: Registry, node: RaftNode) -> None:
@@ -85,9 +99,48 @@ def _register_work(registry: Registry, node: RaftNode, snapshots: SnapshotKeeper
     node.observe_commit = commits.observe
 
 
+def register_cluster(registry: Registry, controller: Controller) -> None:
+    """What the active controller keeps, as far as this node has it committed."""
+    gauge = registry.gauge
+    gauge(
+        "kraftlog_controller_active",
+        "1 if this controller is the active one.",
+        lambda: controller.epoch is not None,
+    )
+    gauge(
+        "kraftlog_cluster_brokers",
+        "Brokers, by whether they are active or fenced.",
+        lambda: _brokers(controller.committed),
+    )
+    gauge("kraftlog_cluster_topics", "Topics.", lambda: len(controller.committed.topics))
+    gauge(
+        "kraftlog_cluster_partitions", "Partitions.", lambda: controller.committed.partition_count
+    )
+    for name, doc, role in (
+        ("offline", "Partitions without a leader.", ImageRole.LEADERLESS),
+        ("displaced", "Partitions not led by the preferred replica.", ImageRole.DISPLACED),
+        ("reassigning", "Partitions that move.", ImageRole.REASSIGNING),
+    ):
+        gauge(f"kraftlog_cluster_partitions_{name}", doc, partial(_places, controller, role))
+
+
+def _places(controller: Controller, role: ImageRole) -> int:
+    return len(controller.committed.places(role))
+
+
+def _brokers(image: Image) -> Iterable[tuple[Labels, float]]:
+    fenced = sum(broker.is_fenced for broker in image.brokers.values())
+    return [({"state": "active"}, len(image.brokers) - fenced), ({"state": "fenced"}, fenced)]
+
+
 def _roles(node: RaftNode) -> Iterable[tuple[Labels, float]]:
     current = type(node.core.role).__name__.lower()
     return [({"state": role}, role == current) for role in ROLES]
+
+
+def _votes_refused(node: RaftNode) -> Iterable[tuple[Labels, float]]:
+    counts = node.core.votes_refused
+    return [({"reason": each.text}, counts.get(each, 0)) for each in Refusal if each in counts]
 
 
 def _lags(node: RaftNode) -> Iterable[tuple[Labels, float]]:

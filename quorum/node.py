@@ -120,6 +120,8 @@ class RaftNode:
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="raft-flush")
         self.counts = NodeCounts()
         self.observe_commit: Observe = _nobody_observes
+        self.observe_election: Observe = _nobody_observes
+        self._leaderless_since: float | None = None
         """Is told how long each batch took from its append to its commit, in seconds."""
         self.store = store
         self.machine = machine
@@ -311,6 +313,16 @@ class RaftNode:
             driver.apply()
         if self._applied:
             self._release_applied(driver.applier.applied_offset)
+        self._watch_leader()
+
+    def _watch_leader(self) -> None:
+        """How long nobody leads that this node knows of."""
+        if self.core.leader is None:
+            if self._leaderless_since is None:
+                self._leaderless_since = self._loop.time()
+        elif self._leaderless_since is not None:
+            self.observe_election(self._loop.time() - self._leaderless_since)
+            self._leaderless_since = None
 
     def _release_applied(self, applied_offset: int) -> None:
         for end_offset, done in self._applied:

@@ -78,6 +78,8 @@ class Application(Protocol):
 
     def attach(self, node: RaftNode) -> None: ...
 
+    def register_metrics(self, registry: Registry) -> None: ...
+
     def handlers(self) -> Sequence[grpc.GenericRpcHandler]:
         """Its gRPC services, asked for once it is attached."""
         ...
@@ -202,6 +204,7 @@ async def open_controller(
                 application.attach(node)
                 snapshots = SnapshotKeeper(node, config.snapshots, clock, after_write=gc.freeze)
                 register(registry, node, snapshots)
+                application.register_metrics(registry)
                 yield ControllerServer(
                     identity,
                     Address(endpoint, metrics),

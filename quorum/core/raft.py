@@ -159,6 +159,11 @@ class RaftCore:
     def refusals(self) -> Mapping[int, Sequence[RefusalNote]]:
         return {node_id: tuple(notes) for node_id, notes in self._replica.refusals.items()}
 
+    @property
+    def votes_refused(self) -> Mapping[Refusal, int]:
+        """Votes and pre-votes that we did not give, by the reason."""
+        return self._replica.votes_refused
+
     # -- inputs
 
     def tick(self, now_ms: int) -> None:

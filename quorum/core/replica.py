@@ -4,7 +4,7 @@ Nothing here decides anything about elections or replication. It owns the three 
 decision ends in: the election state, the effects, and the requests on their way.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -72,6 +72,7 @@ class Replica:
     inflight: dict[int, InFlight] = field(default_factory=dict)
     retry_at_ms: dict[str, int] = field(default_factory=dict)
     refusals: dict[int, deque[RefusalNote]] = field(default_factory=dict)
+    votes_refused: Counter[Refusal] = field(default_factory=Counter)
     _requests_made: int = 0
     _announced: tuple[int, int | None] = (-1, None)
 
@@ -218,6 +219,7 @@ class Replica:
     # -- refusals
 
     def note_refusal(self, peer_id: int, request: str, refusal: Refusal, *, ours: bool) -> None:
+        self.votes_refused[refusal] += ours and request in VOTES
         notes = self.refusals.pop(peer_id, None) or deque(maxlen=REFUSALS_KEPT)
         notes.append(RefusalNote(self.now_ms, self.epoch, request, refusal, ours))
         self.refusals[peer_id] = notes
@@ -262,11 +264,14 @@ class Replica:
         return self.now_ms + self.config.timing.fetch_timeout_ms
 
 
+VOTES = ("vote", "pre-vote")
+
+
 def name_of(request: RaftRequest) -> str:
     """A request in the words of `quorum why`."""
     match request:
         case VoteRequest(pre_vote=pre_vote):
-            return "pre-vote" if pre_vote else "vote"
+            return VOTES[pre_vote]
         case BeginQuorumEpochRequest():
             return "begin epoch"
         case EndQuorumEpochRequest():

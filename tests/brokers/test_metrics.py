@@ -1,9 +1,16 @@
 from dataclasses import dataclass, field
 
 from brokers.metadata import MetadataFollower, MetadataPublisher
-from brokers.metrics import register_data_plane, register_lifecycle, register_metadata
+from brokers.metrics import (
+    PARTITIONS_SHOWN_MAX,
+    register_data_plane,
+    register_isrs,
+    register_lifecycle,
+    register_metadata,
+)
 from brokers.replica_manager import Counts
 from kraftlog.metrics import Registry
+from kraftlog.types import TopicPartition
 from tests.brokers.test_lifecycle import Controller
 from tests.brokers.views import static
 from tests.loops import run
@@ -71,3 +78,12 @@ def test_the_broker_and_its_metadata_in_numbers() -> None:
         "kraftlog_metadata_errors_total 3",
     ):
         assert f"\n{line}\n" in text
+
+
+def test_isrs_are_shown_one_by_one_while_they_are_few() -> None:
+    sizes = {TopicPartition("t", 0): 3}
+    registry = Registry()
+    register_isrs(registry, lambda: sizes)
+    assert 'kraftlog_partition_isr_size{partition="0",topic="t"} 3' in registry.text()
+    sizes |= {TopicPartition("u", number): 1 for number in range(PARTITIONS_SHOWN_MAX)}
+    assert "isr_size{" not in registry.text()

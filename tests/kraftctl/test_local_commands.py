@@ -20,9 +20,17 @@ def _check_metrics(ps: Ran) -> None:
         if node["role"] == "controller":
             assert "kraftlog_raft_current_epoch 1" in text
             assert 'kraftlog_raft_state{state="leader"} 1' in text
+            assert "kraftlog_raft_election_seconds_count" in text
+            assert "kraftlog_controller_active 1" in text
+            assert 'kraftlog_cluster_brokers{state="active"} 2' in text
+            assert "kraftlog_cluster_partitions_offline 0" in text
         else:
             assert "kraftlog_metadata_lag_records" in text
+            leads = node["name"] == "b1"
+            isr = 'kraftlog_partition_isr_size{partition="0",topic="t"} 1'
+            assert (isr in text) == leads
             assert "kraftlog_partitions_under_replicated 0" in text
+            assert "# TYPE kraftlog_partition_isr_size gauge" in text
 
 
 def _check_logs(run: Run) -> None:

@@ -3,6 +3,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from kraftlog.metrics import Registry
+from quorum.controller import Controller
+from quorum.core.messages import Refusal
+from quorum.metrics import register_cluster
 from tests.loops import run, until
 from tests.quorum.cells import cell
 
@@ -25,6 +29,7 @@ def test_a_node_tells_what_it_does(tmp_path: Path) -> None:
             assert found['kraftlog_raft_state{state="leader"}'] == 1
             assert found['kraftlog_raft_state{state="follower"}'] == 0
             assert found["kraftlog_raft_voters"] == 3
+            assert found["kraftlog_raft_election_seconds_count"] >= 1
             assert found["kraftlog_raft_records_proposed_total"] == 10
             assert found["kraftlog_raft_commit_seconds_count"] == 5
             assert found["kraftlog_raft_applied_offset"] == leader.node.core.high_watermark
@@ -40,10 +45,29 @@ def test_the_documents_list_every_metric(tmp_path: Path) -> None:
         async with cell(tmp_path, nodes=1) as one:
             return (await one.leader()).registry.names()
 
+    registry = Registry()
+    register_cluster(registry, Controller(101, leader_hint=lambda: ""))
     names = {name for name in run(story()) if name.startswith(("kraftlog_raft", "kraftlog_loop"))}
     text = (Path(__file__).parents[2] / "docs" / "QUORUM.md").read_text()
-    listed = set(re.findall(r"`(kraftlog_(?:raft|loop)_\w+)`", text))
-    assert listed == names
+    assert set(re.findall(r"`(kraftlog_\w+)`", text)) == names | set(registry.names())
+
+
+def test_a_controller_that_knows_nothing_yet_tells_zeros() -> None:
+    registry = Registry()
+    register_cluster(registry, Controller(101, leader_hint=lambda: ""))
+    assert set(values(registry.text()).values()) == {0.0}
+
+
+def test_a_vote_that_is_not_given_is_counted_by_its_reason(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path, nodes=1) as one:
+            server = await one.leader()
+            for request, ours in (("vote", True), ("pre-vote", True), ("vote", False)):
+                server.node.core._replica.note_refusal(9, request, Refusal.LOG_BEHIND, ours=ours)
+            found = values(server.registry.text())
+            assert found['kraftlog_raft_vote_rejected_total{reason="log behind"}'] == 2
+
+    run(story())
 
 
 def test_they_are_served_where_it_is_asked_for(tmp_path: Path) -> None:

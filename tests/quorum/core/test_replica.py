@@ -152,6 +152,8 @@ def test_the_last_refusals_of_each_peer_are_kept() -> None:
         replica.now_ms = at
         replica.note_refusal(2, "vote", Refusal.LOG_BEHIND, ours=True)
     replica.note_refusal(3, "fetch", Refusal.NOT_LEADER, ours=False)
+    assert replica.votes_refused[Refusal.LOG_BEHIND] == REFUSALS_KEPT + 5
+    assert replica.votes_refused[Refusal.NOT_LEADER] == 0
     assert [note.at_ms for note in replica.refusals[2]] == list(range(5, REFUSALS_KEPT + 5))
     assert [note.request for note in replica.refusals[3]] == ["fetch"]
 
