@@ -3,9 +3,13 @@
 Throughput is a part of what a bare gRPC stream carries in the same run: messages of 256 KiB from
 this process to another one, each answered with one byte. Clients, brokers and controllers share the
 machine. Give names to run some rows only: `python -m benchmarks.broker ack produce`.
+
+`kafka` measures Apache Kafka on the same work, if KAFKA_LIBS names a directory with its jars; where
+a target is a number of Kafka's it was measured on a machine of this kind (docs/BENCHMARKS.md).
 """
 
 import asyncio
+import math
 import os
 import statistics
 import subprocess
@@ -18,8 +22,10 @@ import grpc
 import grpc.aio
 
 from benchmarks.harness import Benchmark, Cost, Row, main, measure
+from benchmarks.peers import kafka_cluster
 from kraftlog import Admin, Consumer, NewTopic, Producer
 from kraftlog.local import LocalCluster
+from kraftlog.local.probe import BROKER_SERVICE, Probe
 
 METHOD = "/bare.Stream/Channel"
 MESSAGE = bytes(256 << 10)
@@ -28,17 +34,24 @@ MB = 1e6
 KB_RECORDS = 100_000
 SMALL_RECORDS = 500_000
 ACKS = 2_000
-IDLE_PARTITIONS = 2_000
+FEW_PARTITIONS = 2_000
+MANY_PARTITIONS = 10_000
+METADATA_PARTITIONS = 100_000
+TOPICS_PER_CALL = 50
 IDLE_SECONDS = 10.0
+CATCH_UP_BYTES = 1_000_000_000
+CATCH_UP_RECORD = 10_000
 SETTLE_SECONDS = 5.0
+POLL_SECONDS = 0.01
+RESTART_SECONDS = 120.0
+"""A broker that does not serve by then is said not to come back."""
+PEER_RATE = 200
+"""Records a second, one in flight: so few that none of them waits for another."""
 TIMEOUT = "120s"
 
-_KAFKA = (
-    "Kafka is not run by this benchmark yet"
-    if os.environ.get("KAFKA_LIBS")
-    else "Kafka is absent (KAFKA_LIBS)"
-)
-
+ACK_P99 = "ack acks=all RF 3, p99"
+COLD_START = "cold start 3+3 to the first record"
+RESIDENT = "resident memory, largest idle node"
 
 # -- the limit: a stream that carries the same bytes and does nothing
 
@@ -127,8 +140,7 @@ def _resident_mb(pid: int) -> float:
 
 
 def _row(name: str, reached: float, unit: str, target: float, *, more: bool, note: str = "") -> Row:
-    notes = [note, f"load {os.getloadavg()[0]:.1f}", _KAFKA]
-    text = "; ".join(each for each in notes if each)
+    text = "; ".join(each for each in (note, f"load {os.getloadavg()[0]:.1f}") if each)
     return Row(name, reached, unit, target, more, 0.0, "-", text)
 
 
@@ -147,25 +159,49 @@ def ack(_directory: str) -> list[Row]:
     cuts = statistics.quantiles(taken, n=100)
     return [
         _row("ack acks=all RF 3, p50", statistics.median(taken), "ms", 1.5, more=False),
-        _row("ack acks=all RF 3, p99", cuts[98], "ms", 5.0, more=False),
+        _row(ACK_P99, cuts[98], "ms", 5.0, more=False),
     ]
 
 
 def produce(_directory: str) -> list[Row]:
-    """1 KB values, as a part of what a bare stream carries."""
-    values = [bytes(1_000)] * KB_RECORDS
-    total = len(values) * 1_000
-    rows = []
-    with _cluster(one=1, three=3) as cluster:
-        for name, topic, acks, target in (
-            ("produce 1 KB acks=1, RF 1", "one", 1, 0.6),
-            ("produce 1 KB acks=all, RF 3", "three", "all", 0.2),
-        ):
-            limit = _bare_rate(total)
-            rate = total / _send(cluster, topic, values, acks).seconds
-            note = f"{rate / MB:.0f} MB/s of {limit / MB:.0f}"
-            rows.append(_row(name, rate / limit, "of bare", target, more=True, note=note))
-    return rows
+    """1 KB values, as a part of what a bare stream carries, there and back; then small ones."""
+    total = KB_RECORDS * 1_000
+    with _cluster(one=1, three=3, small=3) as cluster:
+        limits = [_bare_rate(total)]
+        one = total / _send(cluster, "one", [bytes(1_000)] * KB_RECORDS, 1).seconds
+        limits.append(_bare_rate(total))
+        three = total / _send(cluster, "three", [bytes(1_000)] * KB_RECORDS, "all").seconds
+        limits.append(_bare_rate(total))
+        read = _read_bytes(cluster, "one", KB_RECORDS)
+        small = _send(cluster, "small", [bytes(100)] * SMALL_RECORDS, "all").seconds
+    small_rate = SMALL_RECORDS / small / 1e6
+    name, note = "produce 100 B acks=all, RF 3", "Kafka's 0.4-0.6, by produce_batch 0.7-1.1"
+    return [
+        _of_bare("produce 1 KB acks=1, RF 1", one, limits[0], 0.6),
+        _of_bare("produce 1 KB acks=all, RF 3", three, limits[1], 0.2),
+        _row("the same", three / MB, "MB/s", 83.0, more=True, note="Kafka's 83-95"),
+        _of_bare("consume 1 KB, RF 1", read, limits[2], 0.6),
+        _row(name, small_rate, "M records/s", 0.4, more=True, note=note),
+    ]
+
+
+def _of_bare(name: str, rate: float, limit: float, target: float) -> Row:
+    note = f"{rate / MB:.0f} MB/s of {limit / MB:.0f}"
+    return _row(name, rate / limit, "of bare", target, more=True, note=note)
+
+
+def _read_bytes(cluster: LocalCluster, topic: str, records: int) -> float:
+    """Bytes a second, from the first batch on."""
+    total, began = 0, 0.0
+    with Consumer[bytes, bytes](
+        topic, bootstrap_servers=cluster.bootstrap, offset_reset="earliest"
+    ) as consumer:
+        for batch in consumer.batches(timeout="20s"):
+            total += batch.size_bytes if began else 0
+            began = began or time.perf_counter()
+            if batch.next_offset > records:  # one was sent before the clock was started
+                break
+    return total / (time.perf_counter() - began)
 
 
 def consume(_directory: str) -> list[Row]:
@@ -219,32 +255,145 @@ def start(_directory: str) -> list[Row]:
         taken = time.perf_counter() - began
         largest = max(_resident_mb(cluster.pid(name)) for name in cluster.nodes)
     return [
-        _row("cold start 3+3 to the first record", taken, "s", 4.0, more=False),
-        _row("resident memory, largest idle node", largest, "MB", 90.0, more=False),
+        _row(COLD_START, taken, "s", 4.0, more=False),
+        _row(RESIDENT, largest, "MB", 90.0, more=False),
     ]
 
 
 def idle(_directory: str) -> list[Row]:
-    """CPU of a cluster with many partitions and no client; then a broker is restarted."""
+    """CPU of a cluster with some partitions and no client; then a broker is restarted."""
+    size = f"{FEW_PARTITIONS:,} partitions"
     with _cluster() as cluster:
-        with Admin(cluster.bootstrap) as admin:
-            for number in range(IDLE_PARTITIONS // 10):
-                admin.create_topics([NewTopic(f"t{number}", 10, 3)])
+        _create(cluster, FEW_PARTITIONS, 3)
         cluster.wait_healthy(in_sync=True)
-        time.sleep(SETTLE_SECONDS)
-        pids = [cluster.pid(name) for name in cluster.nodes]
-        before = _cpu_seconds(pids)
-        time.sleep(IDLE_SECONDS)
-        busy = (_cpu_seconds(pids) - before) / IDLE_SECONDS * 100
+        busy = _idle_share(cluster)
+        serving = _restart(cluster)
+    return [
+        _row(f"idle CPU, {size}", busy, "% of a core", 10.0, more=False),
+        _row(f"restart to serving, {size}", serving, "s", 3.0, more=False),
+    ]
+
+
+def partitions(_directory: str) -> list[Row]:
+    """A thousand topics: how soon all is in sync, what it costs at rest, a clean restart."""
+    size = f"{MANY_PARTITIONS:,} partitions"
+    with _cluster() as cluster:
+        created = _create(cluster, MANY_PARTITIONS, 3)
+        began = time.perf_counter()
+        cluster.wait_healthy("120s", in_sync=True)
+        in_sync = time.perf_counter() - began
+        busy = _idle_share(cluster)
         cluster.stop_node("b1")
         began = time.perf_counter()
         cluster.start_node("b1")
-        cluster.wait_healthy(in_sync=True)
+        cluster.wait_healthy("120s", in_sync=True)
         restart = time.perf_counter() - began
-    size = f"{IDLE_PARTITIONS:,} partitions"
+    note = f"created in {created:.1f} s"
     return [
-        _row(f"idle CPU, {size}", busy, "% of a core", 10.0, more=False),
-        _row(f"restart to full ISR, {size}", restart, "s", 3.0, more=False),
+        _row(f"last create to all in ISR, {size}", in_sync, "s", 8.0, more=False, note=note),
+        _row(f"idle CPU, {size}", busy, "% of a core", 15.0, more=False),
+        _row(f"clean restart to full ISR, {size}", restart, "s", 5.0, more=False),
+    ]
+
+
+def metadata(_directory: str) -> list[Row]:
+    """A broker restarts in a cluster with a lot of metadata."""
+    with _cluster() as cluster:
+        created = _create(cluster, METADATA_PARTITIONS, 1)
+        serving = _restart(cluster)
+    name = f"restart to serving, {METADATA_PARTITIONS:,} partitions of metadata"
+    return [_row(name, serving, "s", 5.0, more=False, note=f"created in {created:.0f} s")]
+
+
+def _create(cluster: LocalCluster, partitions: int, replicas: int) -> float:
+    """Topics of ten partitions; how long until the last of them is acknowledged."""
+    began = time.perf_counter()
+    with Admin(cluster.bootstrap) as admin:
+        for start in range(0, partitions // 10, TOPICS_PER_CALL):
+            stop = min(start + TOPICS_PER_CALL, partitions // 10)
+            names = [f"t{number}" for number in range(start, stop)]
+            admin.create_topics([NewTopic(n, 10, replicas) for n in names]).raise_for_errors()
+    return time.perf_counter() - began
+
+
+def _idle_share(cluster: LocalCluster) -> float:
+    """Percent of a core, of all nodes together."""
+    time.sleep(SETTLE_SECONDS)
+    pids = [cluster.pid(name) for name in cluster.nodes]
+    before = _cpu_seconds(pids)
+    time.sleep(IDLE_SECONDS)
+    return (_cpu_seconds(pids) - before) / IDLE_SECONDS * 100
+
+
+def _restart(cluster: LocalCluster) -> float:
+    """Until the broker serves and is not fenced, as it says itself."""
+    cluster.stop_node("b1")
+    began = time.perf_counter()
+    cluster.start_node("b1")
+    with Probe() as probe:
+        while not probe.is_serving(cluster.address("b1"), BROKER_SERVICE):
+            if time.perf_counter() - began > RESTART_SECONDS:
+                return math.inf
+            time.sleep(POLL_SECONDS)
+    return time.perf_counter() - began
+
+
+def catch_up(_directory: str) -> list[Row]:
+    """A follower that was down while much was written; the time of its start is part of it."""
+    values = [bytes(CATCH_UP_RECORD)] * (CATCH_UP_BYTES // CATCH_UP_RECORD)
+    with _cluster() as cluster:
+        with Admin(cluster.bootstrap) as admin:
+            admin.create_topics([NewTopic("t", assignments=[[2, 1]])])
+        cluster.wait_healthy(in_sync=True)
+        cluster.stop_node("b1")
+        _send(cluster, "t", values, 1)
+        began = time.perf_counter()
+        cluster.start_node("b1")
+        cluster.wait_healthy("120s", in_sync=True)
+        taken = time.perf_counter() - began
+    note = f"{CATCH_UP_BYTES / 1e9:.0f} GB in {taken:.1f} s"
+    return [
+        _row(
+            "follower catches up", CATCH_UP_BYTES / taken / MB, "MB/s", 100.0, more=True, note=note
+        )
+    ]
+
+
+def kafka(directory: str) -> list[Row]:
+    """The same work on both, one after the other, as a part of what Kafka reaches."""
+    jars = kafka_cluster.libs()
+    if jars is None:
+        print("KAFKA_LIBS is not set: nothing is measured beside Kafka", file=sys.stderr)
+        return []
+    values = [bytes(1_000)] * KB_RECORDS
+    with _cluster(t=3) as cluster:
+        rate = len(values) * 1_000 / _send(cluster, "t", values, "all").seconds
+    with kafka_cluster.kafka_cluster(jars, directory) as (peer, started):
+        peer.create_topic("t", 3)
+        one_by_one = ("acks=all", "linger.ms=0", "max.in.flight.requests.per.connection=1")
+        peer.produce("t", ACKS, 100, *one_by_one, rate=PEER_RATE)
+        acks = peer.produce("t", ACKS, 100, *one_by_one, rate=PEER_RATE)
+        batches = ("acks=all", "batch.size=262144", "linger.ms=5")
+        bulk = peer.produce("t", KB_RECORDS, 1_000, *batches)
+        resident = max(_resident_mb(each.pid) for each in peer.processes)
+    note = f"{rate / MB:.0f} MB/s, Kafka with its Java client {bulk.bytes_per_second / MB:.0f}"
+    ours = {row.name: row.reached for row in (*ack(directory), *start(directory))}
+    p99, cold, idle_mb = (ours[each] for each in (ACK_P99, COLD_START, RESIDENT))
+    share = rate / bulk.bytes_per_second
+    return [
+        _row("produce 1 KB acks=all RF 3", share, "of Kafka", 1.0, more=True, note=note),
+        _row(
+            ACK_P99,
+            p99 / acks.p99_ms,
+            "of Kafka",
+            1.0,
+            more=False,
+            note=f"its {acks.p99_ms:.0f} ms",
+        ),
+        _row(COLD_START, cold / started, "of Kafka", 1.0, more=False, note=f"its {started:.1f} s"),
+        _row(
+            RESIDENT, idle_mb / resident, "of Kafka", 1.0, more=False, note=f"its {resident:.0f} MB"
+        ),
     ]
 
 
@@ -252,8 +401,12 @@ BENCHMARKS: dict[str, Benchmark] = {
     "ack": ack,
     "produce": produce,
     "consume": consume,
+    "catch-up": catch_up,
     "start": start,
     "idle": idle,
+    "partitions": partitions,
+    "metadata": metadata,
+    "kafka": kafka,
 }
 
 if __name__ == "__main__":
