@@ -120,9 +120,10 @@ class RaftNode:
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="raft-flush")
         self.counts = NodeCounts()
         self.observe_commit: Observe = _nobody_observes
-        self.observe_election: Observe = _nobody_observes
-        self._leaderless_since: float | None = None
         """Is told how long each batch took from its append to its commit, in seconds."""
+        self.observe_election: Observe = _nobody_observes
+        """Is told how long nobody led, as far as this node knew, in seconds."""
+        self._leaderless_since: float | None = None
         self.store = store
         self.machine = machine
         self.driver = Driver(config, store, machine, outlet=self, clock=clock, draw=draw)
