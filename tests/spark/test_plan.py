@@ -92,3 +92,20 @@ def test_what_one_look_misses_has_not_gone_yet(
     assert planner.existing([place]) == [place]
     monkeypatch.undo()
     assert planner.existing([place, gone]) == [place], "after a while it is given up"
+
+
+@pytest.mark.kraft(partitions=2)
+def test_ends(kraft_cluster: LocalCluster, kraft_topic: str) -> None:
+    places = [TopicPartition(kraft_topic, 0), TopicPartition(kraft_topic, 1)]
+    fill(kraft_cluster, kraft_topic, 0, 10)
+    fill(kraft_cluster, kraft_topic, 1, 20)
+    times = f'{{"{kraft_topic}": {{"0": 1003, "1": 9000}}}}'
+    for option, value, ends in [
+        ("endingOffsets", "latest", [10, 20]),
+        ("endingOffsets", "+3", [3, 3]),
+        ("endingTimestamp", "1015", [10, 15]),
+        ("endingOffsetsByTimestamp", times, [3, 20]),
+    ]:
+        given = {"bootstrap.servers": kraft_cluster.bootstrap, "subscribe": kraft_topic}
+        planner = Planner(source_options(given | {option: value}, streaming=False))
+        assert list(planner.ends(places).values()) == ends, (option, value)

@@ -10,6 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kraftlog.admin_types import NewTopic
 from kraftlog.local import LocalCluster
+from spark_connector.options import source_options
+from spark_connector.stream import StreamReader
 from tests.spark.topics import SPARK, fill, grow, load, values
 from tests.waiting import wait_until
 
@@ -128,6 +130,23 @@ def test_a_batch_waits_for_enough_records(
         assert min(batches) >= 8
     finally:
         query.stop()
+
+
+def test_too_few_records_wait_no_longer_than_the_delay(
+    kraft_cluster: LocalCluster, kraft_topic: str
+) -> None:
+    fill(kraft_cluster, kraft_topic, 0, 5)
+    given = {
+        "bootstrap.servers": kraft_cluster.bootstrap,
+        "subscribe": kraft_topic,
+        "startingOffsets": "earliest",
+        "minOffsetsPerTrigger": "8",
+    }
+    for delay, end in (("10m", 0), ("0", 5)):
+        options = source_options(given | {"maxTriggerDelay": delay}, streaming=True)
+        reader = StreamReader(options, ("value",))
+        start = reader.initialOffset()
+        assert reader.latestOffset(start, reader.getDefaultReadLimit()) == {kraft_topic: {"0": end}}
 
 
 def test_lost_data_stops_a_stream_unless_it_may_be_lost(
