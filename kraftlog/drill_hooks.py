@@ -1,9 +1,10 @@
 """How a drill reaches into a server: by a directory that KRAFTLOG_DRILL_HOOKS names.
 
     durable/         what a power cut would leave of the server's files (`storage/durable_copy.py`)
+    disk/            how the disk fails now (`storage/faulty_disk.py`)
     stall-metadata   while this file is there, a broker applies no metadata
 
-Both are there only if the drill makes them. A server that others could reach refuses the variable:
+They are there only if the drill makes them. A server that others could reach refuses the variable:
 a drill is for a cluster on one machine, made to be broken.
 """
 
@@ -16,6 +17,7 @@ from kraftlog.errors import ConfigError
 
 HOOKS_VARIABLE = "KRAFTLOG_DRILL_HOOKS"
 DURABLE = "durable"
+DISK, FAIL_SYNC, FULL, SLOW_SYNC = "disk", "fail-sync", "full", "slow-sync"
 STALL = "stall-metadata"
 STALL_POLL_SECONDS = 0.02
 

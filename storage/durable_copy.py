@@ -19,9 +19,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kraftlog.drill_hooks import DURABLE
+from kraftlog.drill_hooks import DISK, DURABLE
 from kraftlog.types import Buffer
 from storage.descriptor_pool import DescriptorPool
+from storage.faulty_disk import Faults, FaultyFiles
 from storage.files import Files, OsFile, OsFiles
 
 _NEW_LINK = ".new-link"
@@ -222,7 +223,11 @@ class CopiedFiles(OsFiles):
 
 def server_files(hooks: str | None, *roots: str) -> Files:
     """The files of a server with these directories. `hooks` is that of `kraftlog.drill_hooks`."""
-    durable = None if hooks is None else os.path.join(hooks, DURABLE)
-    if durable is None or not os.path.isdir(durable):
+    if hooks is None:
+        return OsFiles()
+    if os.path.isdir(os.path.join(hooks, DISK)):
+        return FaultyFiles(Faults(hooks))
+    durable = os.path.join(hooks, DURABLE)
+    if not os.path.isdir(durable):
         return OsFiles()
     return CopiedFiles(DurableCopy(durable, sorted(set(roots))))

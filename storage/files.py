@@ -242,7 +242,7 @@ class OsFile(Descriptor):
         try:
             os.fdatasync(fd)
         except OSError as error:
-            _end_process("fdatasync", self.path, error)
+            end_process("fdatasync", self.path, error)
         finally:
             self.unpin()
 
@@ -310,7 +310,7 @@ def _write_rest(fd: int, buffers: Sequence[Buffer], position: int, written: int)
         position += written
 
 
-def _end_process(operation: str, path: str, error: OSError) -> NoReturn:
+def end_process(operation: str, path: str, error: OSError) -> NoReturn:
     """Leave at once, without clean-up: no code of ours may run that could still acknowledge."""
     name = errno.errorcode.get(error.errno or 0, "?")
     message = (
@@ -409,7 +409,7 @@ class OsFiles(Files):
         try:
             os.fsync(fd)
         except OSError as error:
-            _end_process("fsync", path, error)
+            end_process("fsync", path, error)
         finally:
             os.close(fd)
 

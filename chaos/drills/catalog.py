@@ -22,10 +22,8 @@ class Drill:
     replication_factor: int = 3
     config: Mapping[str, str] = field(default_factory=dict)
     topic_config: Mapping[str, str] = field(default_factory=dict)
-    has_hooks: bool = False
-    """Whether it reaches into the servers (`kraftlog.drill_hooks`)."""
-    keeps_durable: bool = False
-    """Whether they keep a copy of what is durable."""
+    hooks: tuple[str, ...] | None = None
+    """The directories by which it reaches into the servers (`kraftlog.drill_hooks`); None: not."""
     needs: Callable[[], str] = lambda: ""
     """Why it cannot run on this machine; empty: it can."""
 
@@ -43,8 +41,7 @@ def drill(
     replication_factor: int = 3,
     config: Mapping[str, str] | None = None,
     topic_config: Mapping[str, str] | None = None,
-    has_hooks: bool = False,
-    keeps_durable: bool = False,
+    hooks: tuple[str, ...] | None = None,
     needs: Callable[[], str] = lambda: "",
 ) -> Callable[[Steps], Steps]:
     """Makes a function a drill."""
@@ -60,8 +57,7 @@ def drill(
             replication_factor=replication_factor,
             config=config or {},
             topic_config=topic_config or {},
-            has_hooks=has_hooks or keeps_durable,
-            keeps_durable=keeps_durable,
+            hooks=hooks,
             needs=needs,
         )
         return steps

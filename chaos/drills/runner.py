@@ -78,8 +78,7 @@ def _play(drill: Drill, options: RunOptions, directory: RunDirectory, proxies: P
         replication_factor=drill.replication_factor,
         config=drill.config,
         topic_config=drill.topic_config,
-        has_hooks=drill.has_hooks,
-        keeps_durable=drill.keeps_durable,
+        hooks=drill.hooks,
         warm_seconds=options.warm_seconds,
         duration=options.duration,
     )

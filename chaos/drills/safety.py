@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.checkers import Finding, Judgement, judge, judge_files
-from chaos.history import History, Outcome, read_history
+from chaos.checkers import Anomaly, Finding, Judgement, judge, judge_files
+from chaos.history import Event, History, Outcome, read_history
 from chaos.live.run_directory import RunDirectory
 from kraftlog.local.layout import BROKER, CONTROLLER, load
 
@@ -23,11 +23,23 @@ def judge_safety(directory: RunDirectory, failures: Iterable[str] = ()) -> Safet
     """What the history and the files say, and what the drill itself found wrong."""
     history = read_history(directory.history)
     judgement = judge(history).with_findings(_of_files(directory, history))
-    found = [*failures, *(str(each) for each in judgement.findings)]
+    found = [*failures]
+    # A drill that broke off has not read everything: what was not seen says nothing then.
+    broke_off = bool(found) and not any(map(_is_final, history.events_of("phase")))
+    told = [each for each in judgement.findings if not (broke_off and _is_unseen(each))]
+    found += map(str, told)
     counts = _counts(judgement, history)
     if not counts["acked"]:
         found.append("nothing was acknowledged, so nothing was tested")
     return Safety(tuple(found), counts)
+
+
+def _is_final(event: Event) -> bool:
+    return event.facts.get("phase") == "final"
+
+
+def _is_unseen(finding: Finding) -> bool:
+    return finding.anomaly is Anomaly.UNSEEN
 
 
 def _counts(judgement: Judgement, history: History) -> dict[str, int]:

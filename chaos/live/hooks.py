@@ -2,19 +2,21 @@
 
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
-from kraftlog.drill_hooks import DURABLE, STALL
+from kraftlog.drill_hooks import DISK, DURABLE, STALL
 from kraftlog.local.layout import Layout
 
 UNFINISHED = ".new-link"
 """A name that the copy was about to take when its server was killed."""
 
 
-def lay(layout: Layout, *, durable: bool) -> None:
-    """Before the first start: a directory for each node; with `durable` for its copy, too."""
+def lay(layout: Layout, inner: Collection[str]) -> None:
+    """Before the first start: a directory for each node, and in it those that are asked for."""
     for member in layout.members:
-        os.makedirs(os.path.join(layout.hooks_path(member.name), *([DURABLE] if durable else [])))
+        for name in ("", *inner):
+            os.makedirs(os.path.join(layout.hooks_path(member.name), name), exist_ok=True)
 
 
 def stall(layout: Layout, name: str) -> None:
@@ -24,6 +26,14 @@ def stall(layout: Layout, name: str) -> None:
 
 def resume(layout: Layout, name: str) -> None:
     Path(layout.hooks_path(name), STALL).unlink(missing_ok=True)
+
+
+def break_disk(layout: Layout, name: str, how: str, text: str = "") -> None:
+    Path(layout.hooks_path(name), DISK, how).write_text(text)
+
+
+def mend_disk(layout: Layout, name: str, how: str) -> None:
+    Path(layout.hooks_path(name), DISK, how).unlink(missing_ok=True)
 
 
 def lose_power(layout: Layout, name: str) -> None:

@@ -45,8 +45,7 @@ class StageOptions:
     replication_factor: int = 3
     config: Mapping[str, str] = field(default_factory=dict)
     topic_config: Mapping[str, str] = field(default_factory=dict)
-    has_hooks: bool = False
-    keeps_durable: bool = False
+    hooks: tuple[str, ...] | None = None
     warm_seconds: float = WARM_SECONDS
     duration: float | None = None
     """For drills that may take any time."""
@@ -91,8 +90,8 @@ class Stage:
         for role, count in ((CONTROLLER, options.controllers), (BROKER, options.brokers)):
             for _ in range(count):
                 layout.add(role, metrics=False)
-        if options.has_hooks:
-            hooks.lay(layout, durable=options.keeps_durable)
+        if options.hooks is not None:
+            hooks.lay(layout, options.hooks)
         layout.save()
         return layout
 
@@ -347,6 +346,16 @@ class Stage:
     def resume_metadata(self, name: str) -> float:
         hooks.resume(self.layout, name)
         return self.healed("stall metadata", name)
+
+    def break_disk(self, name: str, how: str, text: str = "") -> float:
+        """From now on it fails as `storage/faulty_disk.py` says."""
+        begun = self.fault(how, name)
+        hooks.break_disk(self.layout, name, how, text)
+        return begun
+
+    def mend_disk(self, name: str, how: str) -> float:
+        hooks.mend_disk(self.layout, name, how)
+        return self.healed(how, name)
 
     def cut_power(self) -> float:
         """Of all nodes at one moment: what they had not synced is gone."""

@@ -19,7 +19,12 @@ _REGISTRY_HOST = re.compile(
 )
 
 # files.py, and the pool of descriptors on which it stands.
-_FILE_ACCESS = {"storage/files.py", "storage/descriptor_pool.py", "storage/durable_copy.py"}
+_FILE_ACCESS = {
+    "storage/files.py",
+    "storage/descriptor_pool.py",
+    "storage/durable_copy.py",
+    "storage/faulty_disk.py",
+}
 # Outside these the operating system may be asked about names and numbers, not files.
 _OS_ALLOWED = {"path", "fspath", "fsencode", "fsdecode", "strerror", "getpid", "environ", "sep"}
 _OS_PATH_ALLOWED = {

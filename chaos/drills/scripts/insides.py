@@ -4,6 +4,7 @@ import time
 
 from chaos.drills.catalog import drill
 from chaos.live.stage import Stage
+from kraftlog.drill_hooks import DURABLE
 
 TOPICS = 5
 AFTER_SECONDS = 1.0
@@ -15,7 +16,7 @@ METADATA_LAG = "metadata lag"
     "all-power-loss",
     "all six lose their power, and what was not synced is gone",
     in_chaos=True,
-    keeps_durable=True,
+    hooks=(DURABLE,),
     topic_config={"flush.before.ack": "true"},
 )
 def all_power_loss(stage: Stage) -> None:
@@ -36,7 +37,7 @@ def all_power_loss(stage: Stage) -> None:
     "stale-metadata",
     "a leader sends heartbeats and does not apply what it hears",
     in_chaos=True,
-    has_hooks=True,
+    hooks=(),
 )
 def stale_metadata(stage: Stage) -> None:
     victim = stage.leader()

@@ -30,6 +30,24 @@ def test_a_lost_record_is_found(tmp_path: Path) -> None:
     assert "orders-0" in found.anomalies[0]
 
 
+def test_of_a_drill_that_broke_off_unseen_says_nothing_and_of_any_other_it_does(
+    tmp_path: Path,
+) -> None:
+    directory = RunDirectory.create(tmp_path, "baseline", 1)
+    place: dict[str, Json] = {"topic": "orders", "partition": 0}
+    with HistoryWriter(directory.history) as history:
+        sent = history.invoke("producer-0", "send", {**place, "value": 1})
+        history.ok(sent, {"offset": 0})
+    assert judge_safety(directory, ["it broke off"]).anomalies == ("it broke off",)
+    (unseen,) = judge_safety(directory).anomalies
+    assert unseen.startswith("unseen orders-0")
+    with HistoryWriter(directory.history) as history:
+        sent = history.invoke("producer-0", "send", {**place, "value": 1})
+        history.ok(sent, {"offset": 0})
+        history.event("phase", phase="final")
+    assert len(judge_safety(directory, ["and more"]).anomalies) == 2
+
+
 def test_what_the_drill_found_counts_and_nothing_tested_is_no_pass(tmp_path: Path) -> None:
     directory = RunDirectory.create(tmp_path, "baseline", 1)
     HistoryWriter(directory.history).close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from chaos.live import hooks
-from kraftlog.drill_hooks import DURABLE, HOOKS_VARIABLE, STALL
+from kraftlog.drill_hooks import DISK, DURABLE, HOOKS_VARIABLE, SLOW_SYNC, STALL
 from kraftlog.local.layout import BROKER, CONTROLLER, Layout
 from storage.durable_copy import server_files
 
@@ -20,7 +20,7 @@ def layout(tmp_path: Path) -> Layout:
 
 def test_a_node_is_told_of_hooks_only_where_a_drill_laid_them(layout: Layout) -> None:
     assert HOOKS_VARIABLE not in layout.variables("b1")
-    hooks.lay(layout, durable=False)
+    hooks.lay(layout, ())
     for name in ("c1", "b1"):
         directory = layout.variables(name)[HOOKS_VARIABLE]
         assert Path(directory).is_dir()
@@ -28,7 +28,7 @@ def test_a_node_is_told_of_hooks_only_where_a_drill_laid_them(layout: Layout) ->
 
 
 def test_a_stall_is_of_one_node_and_ends(layout: Layout) -> None:
-    hooks.lay(layout, durable=False)
+    hooks.lay(layout, ())
     hooks.stall(layout, "b1")
     assert Path(layout.hooks_path("b1"), STALL).exists()
     assert not Path(layout.hooks_path("c1"), STALL).exists()
@@ -37,8 +37,18 @@ def test_a_stall_is_of_one_node_and_ends(layout: Layout) -> None:
         assert not Path(layout.hooks_path("b1"), STALL).exists()
 
 
+def test_a_disk_breaks_and_is_mended(layout: Layout) -> None:
+    hooks.lay(layout, (DISK,))
+    path = Path(layout.hooks_path("b1"), DISK, SLOW_SYNC)
+    hooks.break_disk(layout, "b1", SLOW_SYNC, "150")
+    assert path.read_text() == "150"
+    assert not any(Path(layout.hooks_path("c1"), DISK).iterdir())
+    hooks.mend_disk(layout, "b1", SLOW_SYNC)
+    assert not path.exists()
+
+
 def test_after_a_power_loss_only_what_was_synced_is_left(layout: Layout) -> None:
-    hooks.lay(layout, durable=True)
+    hooks.lay(layout, (DURABLE,))
     root = Path(layout.data_path(layout.find("b1")))
     (root / "orders-0").mkdir(parents=True)
     files = server_files(layout.hooks_path("b1"), str(root))
@@ -57,7 +67,7 @@ def test_after_a_power_loss_only_what_was_synced_is_left(layout: Layout) -> None
 
 def test_what_a_power_loss_leaves_is_no_part_of_the_copy(layout: Layout) -> None:
     """The server writes on, and the copy, until it is made anew, is not to change with it."""
-    hooks.lay(layout, durable=True)
+    hooks.lay(layout, (DURABLE,))
     root = Path(layout.data_path(layout.find("b1")))
     (root / "orders-0").mkdir(parents=True)
     (root / "orders-0" / "log").write_bytes(b"old")

@@ -8,20 +8,22 @@ import pytest
 from chaos.drills.catalog import all_drills, find_drill
 from chaos.drills.runner import RunOptions, run_drill
 from chaos.drills.scripts import insides
+from kraftlog.drill_hooks import DURABLE
 
 
 @pytest.mark.parametrize(
-    ("name", "keeps_durable"), [("all-power-loss", True), ("stale-metadata", False)]
+    ("name", "hooks"), [("all-power-loss", (DURABLE,)), ("stale-metadata", ())]
 )
-def test_its_steps_are_here_and_servers_are_reached_into(name: str, keeps_durable: bool) -> None:
+def test_its_steps_are_here_and_servers_are_reached_into(name: str, hooks: tuple[str, ...]) -> None:
     drill = find_drill(name)
     assert drill.steps is vars(insides)[name.replace("-", "_")]
-    assert (drill.has_hooks, drill.keeps_durable) == (True, keeps_durable)
+    assert drill.hooks == hooks
 
 
-def test_no_other_drill_reaches_into_servers() -> None:
-    names = {each.name for each in all_drills() if each.has_hooks}
-    assert names == {"all-power-loss", "stale-metadata"}
+def test_most_drills_do_not_reach_into_servers() -> None:
+    names = {each.name for each in all_drills() if each.hooks is not None}
+    inside = {"all-power-loss", "stale-metadata"}
+    assert names == inside | {"fsync-eio", "no-space", "slow-disk"}
 
 
 @pytest.mark.drill
