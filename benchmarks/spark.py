@@ -5,6 +5,10 @@ noop sink. Beside each: the same in the same minute with a source or sink that h
 in memory, which is the limit for any source in Python. CPU is that of Spark's JVM and its Python
 workers, without the broker's. A micro-batch is compared with that of Spark's own
 `rate-micro-batch`, which has no Python in it.
+
+Spark's own source and sink for Apache Kafka run beside ours where KAFKA_LIBS names a directory with
+Kafka's jars, and SPARK_KAFKA_LIBS one with spark-sql-kafka-0-10 and what it needs. Its release for
+Spark 4.0 also runs in the Spark that is used here.
 """
 
 import atexit
@@ -16,9 +20,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.harness import Benchmark, Cost, Row, main
+from benchmarks.peers.kafka_node import kafka_node
 from kraftlog.admin_types import NewTopic
 from kraftlog.local import LocalCluster
 from spark_connector.session import session
@@ -37,6 +43,7 @@ TRIGGER_ROWS = 1_000
 TRIGGER_SECONDS = 180.0
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 TOPIC = "bench"
+CONNECTOR = "SPARK_KAFKA_LIBS"
 
 Work = Callable[[], None]
 
@@ -45,12 +52,14 @@ Work = Callable[[], None]
 def _spark() -> "SparkSession":
     from benchmarks.peers.arrow_source import ArrowSource  # noqa: PLC0415 - after Java is found
 
+    connector = os.environ.get(CONNECTOR)
     spark = session(
         master=f"local[{TASKS}]",
         spark_ui_enabled=False,
         spark_ui_showConsoleProgress=False,
         spark_log_level="ERROR",
         spark_sql_shuffle_partitions=TASKS,
+        spark_jars=",".join(map(str, Path(connector).glob("*.jar"))) if connector else "",
     )
     spark.dataSource.register(ArrowSource)
     atexit.register(spark.stop)
@@ -130,6 +139,14 @@ def _note(ratio: float, rows: int, mine: Cost, limit: Cost) -> str:
 # -- the benchmarks
 
 
+def _made_rows(rows: int) -> "DataFrame":
+    return (
+        _spark()
+        .range(0, rows, 1, TASKS)
+        .selectExpr("cast(lpad(cast(id as string), 100, '0') as binary) as value")
+    )
+
+
 def _drain(frame: "DataFrame") -> None:
     frame.write.format("noop").mode("overwrite").save()
 
@@ -138,18 +155,14 @@ def _read(value_bytes: int) -> tuple[float, int, Cost, Cost]:
     spark, rows = _spark(), READ_BYTES // value_bytes
     with _cluster() as cluster:
         _fill(cluster, rows, value_bytes)
-        ours = (
-            spark.read.format("kraftlog")
-            .option("kafka.bootstrap.servers", cluster.bootstrap)
-            .option("subscribe", TOPIC)
-        )
+        ours = _Topic("kraftlog", cluster.bootstrap)
         limit = spark.read.format("arrow_memory").options(
             rows=rows, valuebytes=value_bytes, partitions=TASKS
         )
-        found = ours.load().count()
+        found = ours.read().count()
         if found != rows:
             raise SystemExit(f"{found} rows were read of {rows}: this cannot be measured")
-        ratio, mine, theirs = _paired(lambda: _drain(ours.load()), lambda: _drain(limit.load()))
+        ratio, mine, theirs = _paired(lambda: _drain(ours.read()), lambda: _drain(limit.load()))
     return ratio, rows, mine, theirs
 
 
@@ -170,19 +183,12 @@ def read_1000(_directory: str) -> list[Row]:
 
 def write(_directory: str) -> list[Row]:
     """Rows that Spark makes, to a topic with acks=all."""
-    spark, rows = _spark(), WRITE_ROWS
-    frame = spark.range(0, rows, 1, TASKS).selectExpr(
-        "cast(lpad(cast(id as string), 100, '0') as binary) as value"
-    )
+    rows = WRITE_ROWS
+    frame = _made_rows(rows)
     with _cluster() as cluster:
-        ours = (
-            frame.write.format("kraftlog")
-            .option("kafka.bootstrap.servers", cluster.bootstrap)
-            .option("topic", TOPIC)
-            .mode("append")
-        )
+        ours = _Topic("kraftlog", cluster.bootstrap)
         limit = frame.write.format("arrow_memory").mode("append")
-        ratio, mine, theirs = _paired(ours.save, limit.save)
+        ratio, mine, theirs = _paired(lambda: ours.write(frame), limit.save)
     cpu, note = mine.cpu_seconds / rows * 1e6, _note(ratio, rows, mine, theirs)
     speed = rows / mine.seconds / 1e6
     return [Row("batch write, 100 B", speed, "M rows/s", 0.7, True, cpu, "row", note)]
@@ -231,15 +237,53 @@ def _triggers(stream: "DataFrame", checkpoint: str) -> tuple[float, Cost]:
     return statistics.median(ordered[WARM_TRIGGERS:]), cost
 
 
-def kafka(_directory: str) -> list[Row]:
-    """Spark's own source and sink for Kafka are not run here, and nothing stands in for them."""
-    given = "KAFKA_LIBS is set, but" if os.environ.get("KAFKA_LIBS") else "KAFKA_LIBS is not set;"
-    print(
-        f"absent: Spark's own Kafka source against Apache Kafka ({given} its connector exists for"
-        " Spark 4.0 and not for the Spark that runs here)",
-        file=sys.stderr,
+def kafka(directory: str) -> list[Row]:
+    """Spark's own source and sink for Apache Kafka, on the same rows in the same minutes."""
+    libs, connector = os.environ.get("KAFKA_LIBS"), os.environ.get(CONNECTOR)
+    if not libs or not connector:
+        missing = " and ".join(
+            name for name in ("KAFKA_LIBS", CONNECTOR) if not os.environ.get(name)
+        )
+        print(f"absent: Spark's own Kafka source and sink ({missing} not set)", file=sys.stderr)
+        return []
+    rows = READ_BYTES // 100
+    frame = _made_rows(rows)
+    with kafka_node(Path(libs), Path(directory), TASKS) as address, _cluster() as cluster:
+        ours, theirs = _Topic("kraftlog", cluster.bootstrap), _Topic("kafka", address)
+        wrote = _paired(lambda: ours.write(frame), lambda: theirs.write(frame))
+        counts = ours.read().count(), theirs.read().count()
+        if counts[0] != counts[1]:
+            raise SystemExit(f"{counts} rows are there: this cannot be compared")
+        read = _paired(lambda: _drain(ours.read()), lambda: _drain(theirs.read()))
+    return [
+        _beside_kafka("batch read, 100 B", 1.6, counts[0], read),
+        _beside_kafka("batch write, 100 B", 1.0, rows, wrote),
+    ]
+
+
+def _beside_kafka(name: str, target: float, rows: int, found: tuple[float, Cost, Cost]) -> Row:
+    ratio, mine, theirs = found
+    note = (
+        f"{rows / mine.seconds / 1e6:.2f} M rows/s; Spark's own"
+        f" {rows / theirs.seconds / 1e6:.2f} M, cpu {theirs.cpu_seconds / rows * 1e6:.2f} us"
     )
-    return []
+    cpu = mine.cpu_seconds / rows * 1e6
+    return Row(f"{name}, beside Kafka", ratio, "x", target, True, cpu, "row", note)
+
+
+class _Topic(NamedTuple):
+    """The same topic of either system."""
+
+    kind: str
+    servers: str
+
+    def read(self) -> "DataFrame":
+        reader = _spark().read.format(self.kind).option("kafka.bootstrap.servers", self.servers)
+        return reader.option("subscribe", TOPIC).load()
+
+    def write(self, frame: "DataFrame") -> None:
+        writer = frame.write.format(self.kind).option("kafka.bootstrap.servers", self.servers)
+        writer.option("topic", TOPIC).mode("append").save()
 
 
 BENCHMARKS: dict[str, Benchmark] = {
