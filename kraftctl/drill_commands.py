@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from chaos.live.run_directory import RunDirectory
 
 KRAFTLOG, PYSYNCOBJ = ENGINES = ("kraftlog", "pysyncobj")
-FOUND = ("DRILL", "VERDICT", "RUNS", "T_CONTROLLER", "U_WRITE", "CONVERGE", "LOST/DUP/REORD", "RUN")
+COLUMNS = ("t_controller", "u_write", "converge")
+"""Targets with a column of their own: those that most drills have."""
+FOUND = ("DRILL", "VERDICT", "RUNS", *map(str.upper, COLUMNS), "OTHERS", "LOST/DUP/REORD", "RUN")
 
 
 @click.command()
@@ -174,6 +176,7 @@ def _run_options(session: Session, options: dict[str, object]) -> "RunOptions":
     from chaos.drills.runner import RunOptions  # noqa: PLC0415
 
     seed, out = options.get("seed"), options.get("out")
+    timeline = Timeline(sys.stderr)
     return RunOptions(
         out=Path(_root(session, None if out is None else str(out))),
         seed=seed if isinstance(seed, int) else 1,
@@ -181,7 +184,8 @@ def _run_options(session: Session, options: dict[str, object]) -> "RunOptions":
         backend=str(options.get("backend") or "embedded"),
         engine=str(options.get("engine") or KRAFTLOG),
         only_safety=bool(options.get("only_safety")),
-        say=Timeline(sys.stderr).say,
+        say=timeline.say,
+        show=timeline.show,
     )
 
 
@@ -211,12 +215,11 @@ def _show(session: Session, found: "Sequence[Summary]") -> int:
 
 
 def _row(summary: "Summary") -> tuple[object, ...]:
-    measured = {each.name: each for each in summary.criteria()}
-
-    def cell(name: str) -> str:
-        each = measured.get(name)
-        return f"{each.measured:.2f} <= {each.target:g}" if each else "-"
-
+    cells = {
+        each.name: f"{each.measured:.2f} <= {each.target:g}{'' if each.ok else ' MISSED'}"
+        for each in summary.criteria()
+    }
+    others = [f"{name} {cell}" for name, cell in cells.items() if name not in COLUMNS]
     counts = [each.counts for each in summary.results]
     bad = "/".join(
         str(sum(each[name] for each in counts if name in each))
@@ -228,9 +231,8 @@ def _row(summary: "Summary") -> tuple[object, ...]:
         summary.drill.name,
         summary.verdict,
         len(summary.results),
-        cell("t_controller"),
-        cell("u_write"),
-        cell("converge"),
+        *(cells.get(name, "-") for name in COLUMNS),
+        ", ".join(others) or "-",
         bad or "-",
         last,
     )

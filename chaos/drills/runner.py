@@ -15,6 +15,7 @@ from chaos.drills.verdict import Criterion, judge_targets, safety_only
 from chaos.live import guard, leftovers
 from chaos.live.backends import PROCESS, open_proxies
 from chaos.live.edges import Proxies
+from chaos.live.progress import Show, shown
 from chaos.live.run_directory import RunDirectory
 from chaos.live.stage import WARM_SECONDS, Say, Stage, StageOptions
 from chaos.live.timing import Timing, timing_of
@@ -25,6 +26,10 @@ from kraftlog.errors import KraftError
 
 def _quiet(text: str, kind: str) -> None:
     del text, kind
+
+
+def _hidden(rows: Mapping[str, str]) -> None:
+    del rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,8 @@ class RunOptions:
     warm_seconds: float = WARM_SECONDS
     duration: float | None = None
     say: Say = field(default=_quiet)
+    show: Show = field(default=_hidden)
+    """How it is at this moment, as a few rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ def _play(drill: Drill, options: RunOptions, directory: RunDirectory, proxies: P
     )
     stage = Stage(directory, proxies, stage_options, options.say)
     stage.checks_edges = options.backend != PROCESS
-    trouble = _perform(drill, stage)
+    trouble = _perform(drill, stage, options.show)
     return Played(stage.measured, [*stage.failures, *trouble])
 
 
@@ -98,10 +105,10 @@ def _play_on_peer(
     return Played(run.measured, run.failures)
 
 
-def _perform(drill: Drill, stage: Stage) -> list[str]:
+def _perform(drill: Drill, stage: Stage, show: Show) -> list[str]:
     """All acts of the play; what kept it from being finished."""
     try:
-        with stage:
+        with stage, shown(stage, show):
             drill.steps(stage)
             stage.heal()
             stage.run_for(0.5)

@@ -81,7 +81,8 @@ def run_suite(
 ) -> list[Summary]:
     """One drill after the other, each `repeat` times with the next seeds."""
     found: list[Summary] = []
-    for drill in drills:
+    drills = list(drills)
+    for place, drill in enumerate(drills, 1):
         reason = drill.needs()
         if reason:
             options.say(f"{drill.name} SKIPPED: {reason}", "bad")
@@ -90,7 +91,8 @@ def run_suite(
         results: list[Result] = []
         for number in range(repeat):
             seeded = replace(options, seed=options.seed + number)
-            options.say(f"{drill.name}, seed {seeded.seed}: {drill.title}", "plain")
+            which = f"{place} of {len(drills)}: {drill.name}, seed {seeded.seed}"
+            options.say(f"{which}: {drill.title}", "plain")
             results.append(run(drill, seeded))
             options.say(results[-1].words, "good" if results[-1].passed else "bad")
         found.append(Summary(drill, tuple(results)))

@@ -1,10 +1,15 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from chaos.drills.catalog import find_drill
+from chaos.drills.suite import Summary
+from chaos.drills.verdict import Criterion
 from chaos.history import HistoryWriter, Json
 from chaos.live.run_directory import META, RunDirectory
+from kraftctl.drill_commands import FOUND, _row
 from tests.chaos.drills.results import result
 from tests.chaos.live.test_leftovers import sleeper
 from tests.kraftctl.conftest import invoke
@@ -53,6 +58,16 @@ def test_a_drill_that_the_peer_cannot_play_is_refused_with_those_it_can() -> Non
     assert ran.code == 2
     assert "the drill pause-broker on the engine pysyncobj" in ran.err
     assert "it plays kill-controller-leader, stop-controller-leader" in ran.err
+
+
+def test_the_table_of_a_run_has_every_target_and_says_what_was_missed(tmp_path: Path) -> None:
+    found = result(tmp_path, 3.0)
+    fenced = Criterion("t_fence", 1.0, 2.0, "s", "it is fenced")
+    summary = Summary(find_drill("baseline"), (replace(found, criteria=(*found.criteria, fenced)),))
+    row = dict(zip(FOUND, _row(summary), strict=True))
+    assert row["U_WRITE"] == "3.00 <= 2.5 MISSED"
+    assert row["OTHERS"] == "t_fence 1.00 <= 2"
+    assert row["T_CONTROLLER"] == "-"
 
 
 def test_verify_judges_a_history_again(tmp_path: Path) -> None:
