@@ -183,9 +183,10 @@ def _backoff(replica: Replica, retries: int) -> int:
 
 def give_up_prospect(replica: Replica, role: Prospective) -> None:
     """Back to the leader that a majority may still hear, or wait for another time. If the leader
-    is gone we are the first to know: do not wait for a whole fetch timeout again.
+    is gone we are the first to know: do not wait for a whole fetch timeout again. Nobody tells one
+    that may have been removed of a later leader: it asks around instead.
     """
-    if role.leader is not None:
+    if role.leader is not None and replica.is_voter:
         _set_follower(replica, role.leader, replica.pre_vote_pause())
     else:
         replica.set_role(Unattached(replica.pre_vote_pause()))

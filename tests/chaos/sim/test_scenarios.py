@@ -2,6 +2,7 @@
 seed has found.
 """
 
+from collections.abc import Callable
 from itertools import permutations
 
 import pytest
@@ -200,3 +201,34 @@ def test_so_it_can_where_it_was_no_voter_when_its_log_began() -> None:
     run_until(cluster, lambda: first.is_leader)
     assert first.core.voters.keys == (first.key,)
     append(cluster, first, b"w")
+
+
+def test_one_that_may_have_been_removed_finds_a_later_leader_by_itself() -> None:
+    """Its only voter and last leader is gone, and nobody tells it who leads now."""
+    cluster = start(1, observers=3)
+    first, late, third, fourth = cluster.nodes
+    assert elect(cluster) is first
+    operators = Operators(cluster, Atlas(cluster))
+
+    def change(act: Callable[[VoterSet], None], *ids: int) -> None:
+        run_until(cluster, lambda: has_all(cluster, cluster.alive))
+        run_for(cluster, 1_000)
+        assert first.core is not None
+        act(first.core.voters)
+        run_until(cluster, lambda: all(voters_of(node) == set(ids) for node in cluster.alive))
+
+    change(lambda voters: operators._add(first, voters, late), 1, 2)
+    change(lambda voters: operators._remove(first, voters, late.key), 1)
+    cluster.stays_down.add(late.node_id)
+    late.die()
+    change(lambda voters: operators._add(first, voters, third), 1, 3)
+    change(lambda voters: operators._add(first, voters, fourth), 1, 3, 4)
+    first.paused = True
+    run_until(cluster, lambda: third.is_leader or fourth.is_leader)
+    cluster.stays_down.clear()
+    late.start()
+    run_until(cluster, lambda: has_all(cluster, [late]))
+
+
+def voters_of(node: SimNode) -> set[int]:
+    return {key.node_id for key in node.core.voters.keys} if node.core else set()
