@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 SEEDS: Mapping[int, str] = {
     10: "a leader that had removed itself, alone with that record, and nobody could be elected",
-    385: "one that had been removed, and did not know it for sure, asked only a leader that was gone",
     115: "the same, after it had restarted: it took the voters of offset 0 for the committed ones",
+    385: "one that had been removed and was not sure of it asked only a leader that was gone",
 }
 
 METADATA_SEEDS: Mapping[int, str] = {
