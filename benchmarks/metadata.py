@@ -11,7 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from kafka.admin import KafkaAdminClient, NewTopic
+
 from benchmarks.harness import Benchmark, Row, main
+from benchmarks.peers.kafka_cluster import kafka_cluster, libs
 from benchmarks.scripted import ScriptedBroker, ScriptedClient, raise_error, scripted_brokers
 from kraftlog.rpc import controller_pb2 as pb
 from quorum.client import QuorumClient
@@ -22,6 +25,8 @@ TOPICS = 1_000
 PARTITIONS_PER_TOPIC = 100
 CALLERS = 8
 SERIAL = 200
+PEER_SERIAL = 50
+PEER_TOPICS = 10
 
 # The heartbeats come from this very process, which is busy: nobody shall be fenced for that.
 ARGUMENTS = ("--profile", "fast", "-X", "broker.session.timeout.ms=30s", "--metrics", "127.0.0.1:0")
@@ -309,6 +314,45 @@ def _read_metric(url: str, name: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.split()[0] == name)
 
 
+def kafka(directory: str) -> list[Row]:
+    """The same work on Apache Kafka, where KAFKA_LIBS names a directory with its jars."""
+    jars = libs()
+    if jars is None:
+        print("KAFKA_LIBS is not set: nothing is measured beside Kafka", file=sys.stderr)
+        return []
+    ours: list[float] = []
+
+    async def work(cluster: Cluster) -> list[Row]:
+        ours.append(statistics.median(await cluster.serial_ms("few")))
+        ours.append(PEER_TOPICS * PARTITIONS_PER_TOPIC / await cluster.fill(PEER_TOPICS))
+        return []
+
+    _with_cluster(directory, work)
+    with kafka_cluster(jars, directory) as (peer, _):
+        admin = KafkaAdminClient(bootstrap_servers=peer.bootstrap.split(","))
+        try:
+            few = [_kafka_creates(admin, f"few-{n}", 1) for n in range(PEER_SERIAL)]
+            full = range(PEER_TOPICS)
+            many = [_kafka_creates(admin, f"full-{n}", PARTITIONS_PER_TOPIC) for n in full]
+        finally:
+            admin.close()
+    serial = statistics.median(few)
+    rate = PEER_TOPICS * PARTITIONS_PER_TOPIC / (sum(many) / 1000)
+    latency = f"{ours[0]:.1f} ms, its {serial:.1f}"
+    commits = f"{ours[1]:,.0f}/s, its {rate:,.0f}"
+    return [
+        _row("create topic, serial p50", ours[0] / serial, "of Kafka", 1, cpu=0, note=latency),
+        Row("partitions committed", ours[1] / rate, "of Kafka", 1, True, 0, "partition", commits),
+    ]
+
+
+def _kafka_creates(admin: KafkaAdminClient, name: str, partitions: int) -> float:
+    """Milliseconds until a topic with three replicas is acknowledged."""
+    begun = time.perf_counter()
+    admin.create_topics([NewTopic(name, partitions, 3)])
+    return 1000 * (time.perf_counter() - begun)
+
+
 def _row(name: str, reached: float, unit: str, target: float, *, cpu: float, note: str) -> Row:
     return Row(name, reached, unit, target, False, cpu, "call", note)
 
@@ -318,6 +362,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "failover": failover,
     "fencing": fencing,
     "snapshots": snapshots,
+    "kafka": kafka,
 }
 
 if __name__ == "__main__":
