@@ -156,11 +156,11 @@ def test_a_start_that_is_cancelled_leaves_a_server_that_can_be_stopped() -> None
         loop.set_exception_handler(lambda _, context: troubles.append(context))
         for turns in range(4):
             server, _ = open_server("127.0.0.1:0")
-            starting = asyncio.ensure_future(start_server(server))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            starting.cancel()
-            await asyncio.wait([starting])
+            async with asyncio.TaskGroup() as tasks:
+                starting = tasks.create_task(start_server(server))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                starting.cancel()
             await server.stop(None)
             del server, starting
             gc.collect()  # a task that failed unseen says so when it goes
