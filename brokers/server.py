@@ -47,9 +47,9 @@ from brokers.requests_table import RequestTable
 from brokers.service import SERVICE, BrokerService
 from brokers.source_link import BrokerLink
 from kraftlog import config_keys as keys
-from kraftlog.clock import Clock, SystemClock
+from kraftlog.clock import Clock
 from kraftlog.config import Config
-from kraftlog.drill_hooks import hooks_directory, wait_while_stalled
+from kraftlog.drill_hooks import hooks_directory, server_clock, wait_while_stalled
 from kraftlog.health import Health
 from kraftlog.loop_lag import LoopLag
 from kraftlog.metrics import Registry, serve_metrics
@@ -393,7 +393,7 @@ async def open_broker(
     """
     hooks = hooks_directory(os.environ, config.listen)
     files = files or server_files(hooks, *config.log_dirs, config.metadata_dir)
-    clock = clock or SystemClock()
+    clock = clock or server_clock(hooks)
     follower = MetadataFollower()
     publisher = MetadataPublisher(
         follower, config.static, before_change=lambda: wait_while_stalled(hooks)

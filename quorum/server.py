@@ -20,8 +20,8 @@ from typing import Protocol
 import grpc
 import grpc.aio
 
-from kraftlog.clock import Clock, SystemClock
-from kraftlog.drill_hooks import hooks_directory
+from kraftlog.clock import Clock
+from kraftlog.drill_hooks import hooks_directory, server_clock
 from kraftlog.errors import ConfigError
 from kraftlog.health import Health
 from kraftlog.loop_lag import LoopLag
@@ -180,7 +180,7 @@ async def open_controller(
     """
     hooks = hooks_directory(os.environ, config.listen)
     files = files or server_files(hooks, config.directory)
-    clock = clock or SystemClock()
+    clock = clock or server_clock(hooks)
     resolve = resolve or resolver(os.environ)
     with open_directory(files, config.directory, clock) as identity:
         _check_node_id(config, identity)

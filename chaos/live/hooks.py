@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from kraftlog.drill_hooks import DISK, DURABLE, STALL
+from kraftlog.drill_hooks import CLOCK_JUMP, DISK, DURABLE, STALL
 from kraftlog.local.layout import Layout
 
 UNFINISHED = ".new-link"
@@ -34,6 +34,11 @@ def break_disk(layout: Layout, name: str, how: str, text: str = "") -> None:
 
 def mend_disk(layout: Layout, name: str, how: str) -> None:
     Path(layout.hooks_path(name), DISK, how).unlink(missing_ok=True)
+
+
+def jump_clock(layout: Layout, name: str, jump_ms: int) -> None:
+    """From now on the wall clock of a node is wrong by so much; 0: right again."""
+    Path(layout.hooks_path(name), CLOCK_JUMP).write_text(str(jump_ms))
 
 
 def lose_power(layout: Layout, name: str) -> None:

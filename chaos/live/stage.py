@@ -357,6 +357,15 @@ class Stage:
         hooks.mend_disk(self.layout, name, how)
         return self.healed(how, name)
 
+    def jump_clock(self, name: str, jump_ms: int) -> float:
+        begun = self.fault("clock jump", name, jump_ms=jump_ms)
+        hooks.jump_clock(self.layout, name, jump_ms)
+        return begun
+
+    def right_clock(self, name: str) -> float:
+        hooks.jump_clock(self.layout, name, 0)
+        return self.healed("clock jump", name)
+
     def cut_power(self) -> float:
         """Of all nodes at one moment: what they had not synced is gone."""
         begun = self.fault("power loss", "all nodes")

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from kraftlog.drill_hooks import HOOKS_VARIABLE, hooks_directory
+from kraftlog.clock import SystemClock
+from kraftlog.drill_hooks import CLOCK_JUMP, HOOKS_VARIABLE, hooks_directory, server_clock
 from kraftlog.errors import ConfigError
 
 
@@ -30,3 +31,14 @@ def test_a_server_that_others_can_reach_refuses(tmp_path: Path, listen: str) -> 
 def test_a_directory_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no directory"):
         hooks_directory({HOOKS_VARIABLE: str(tmp_path / "x")}, "127.0.0.1:1")
+
+
+def test_a_drill_sets_the_wall_clock_and_not_the_monotonic_one(tmp_path: Path) -> None:
+    assert type(server_clock(None)) is SystemClock
+    clock, right = server_clock(str(tmp_path)), SystemClock()
+    hour = 3_600_000
+    for text, jump in (("", 0), (str(hour), hour), (str(-hour), -hour), ("0", 0)):
+        (tmp_path / CLOCK_JUMP).write_text(text)
+        before = right.wall_ms()
+        assert before <= clock.wall_ms() - jump <= right.wall_ms()
+        assert right.monotonic_ms() <= clock.monotonic_ms() <= right.monotonic_ms()

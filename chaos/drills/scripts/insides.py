@@ -1,4 +1,4 @@
-"""What no signal and no proxy can do: the power goes, or metadata is heard and not applied."""
+"""What no signal and no proxy can do: power that goes, metadata not applied, clocks that jump."""
 
 import time
 
@@ -9,6 +9,8 @@ from kraftlog.drill_hooks import DURABLE
 TOPICS = 5
 AFTER_SECONDS = 1.0
 METADATA_LAG = "metadata lag"
+HOUR_MS, SECOND_MS = 3_600_000, 1_000
+STROBES, STROBE_SECONDS = 10, 0.2
 
 
 @drill(
@@ -61,3 +63,24 @@ def _fence_cause(stage: Stage, name: str) -> str:
     with stage.cluster.admin() as admin:
         brokers = admin.describe_cluster().brokers
     return next((each.fence_cause for each in brokers if each.broker_id == node_id), "")
+
+
+@drill(
+    26,
+    "clock-jump",
+    "the wall clocks of the active controller and of a leader go wrong by an hour, then to and fro",
+    hooks=(),
+)
+def clock_jump(stage: Stage) -> None:
+    begun = time.monotonic()
+    victims = [stage.controller(), stage.leader()]
+    for jump_ms in (HOUR_MS, -HOUR_MS, *[SECOND_MS, -SECOND_MS] * STROBES):
+        for name in victims:
+            stage.jump_clock(name, jump_ms)
+        stage.run_for(1.0 if abs(jump_ms) == HOUR_MS else STROBE_SECONDS)
+    for name in victims:
+        stage.right_clock(name)
+    for name in stage.cluster.brokers:
+        fenced = stage.watcher.fenced_at(stage.cluster.node_id(name), begun)
+        stage.expect(f"{name} is not fenced", holds=fenced is None)
+    stage.measure("u_write", stage.load.write_gap(begun, time.monotonic()))

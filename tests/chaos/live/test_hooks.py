@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from chaos.live import hooks
-from kraftlog.drill_hooks import DISK, DURABLE, HOOKS_VARIABLE, SLOW_SYNC, STALL
+from kraftlog.drill_hooks import CLOCK_JUMP, DISK, DURABLE, HOOKS_VARIABLE, SLOW_SYNC, STALL
 from kraftlog.local.layout import BROKER, CONTROLLER, Layout
 from storage.durable_copy import server_files
 
@@ -45,6 +45,13 @@ def test_a_disk_breaks_and_is_mended(layout: Layout) -> None:
     assert not any(Path(layout.hooks_path("c1"), DISK).iterdir())
     hooks.mend_disk(layout, "b1", SLOW_SYNC)
     assert not path.exists()
+
+
+def test_a_clock_jumps(layout: Layout) -> None:
+    hooks.lay(layout, ())
+    for jump_ms in (3_600_000, 0):
+        hooks.jump_clock(layout, "b1", jump_ms)
+        assert Path(layout.hooks_path("b1"), CLOCK_JUMP).read_text() == str(jump_ms)
 
 
 def test_after_a_power_loss_only_what_was_synced_is_left(layout: Layout) -> None:

@@ -12,7 +12,7 @@ from kraftlog.drill_hooks import DURABLE
 
 
 @pytest.mark.parametrize(
-    ("name", "hooks"), [("all-power-loss", (DURABLE,)), ("stale-metadata", ())]
+    ("name", "hooks"), [("all-power-loss", (DURABLE,)), ("stale-metadata", ()), ("clock-jump", ())]
 )
 def test_its_steps_are_here_and_servers_are_reached_into(name: str, hooks: tuple[str, ...]) -> None:
     drill = find_drill(name)
@@ -22,7 +22,7 @@ def test_its_steps_are_here_and_servers_are_reached_into(name: str, hooks: tuple
 
 def test_most_drills_do_not_reach_into_servers() -> None:
     names = {each.name for each in all_drills() if each.hooks is not None}
-    inside = {"all-power-loss", "stale-metadata"}
+    inside = {"all-power-loss", "stale-metadata", "clock-jump"}
     assert names == inside | {"fsync-eio", "no-space", "slow-disk"}
 
 
