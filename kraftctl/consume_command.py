@@ -1,7 +1,5 @@
 """`kraftctl consume`: records to standard output."""
 
-import select
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -72,7 +70,7 @@ def consume(
             for record in records:
                 session.output.each(record_json(record), write(record))
             left -= len(records) if left > 0 else 0
-            if not records and (_reader_is_gone() or (exit_at_end and consumer.lag() == 0)):
+            if not records and (session.output.is_unread or (exit_at_end and consumer.lag() == 0)):
                 break
     session.output.end()
     return OK
@@ -92,16 +90,3 @@ def _places(
             raise NotFound(f"{topic} has {len(known)} partitions, and none is {missing[0]}")
         places += [TopicPartition(topic, number) for number in chosen or known]
     return places
-
-
-def _reader_is_gone() -> bool:
-    """Whether whoever read our output has seen enough (`| head`): while nothing is written, no
-    write tells.
-    """
-    try:
-        output = sys.stdout.fileno()
-    except OSError:
-        return False  # not a file at all
-    poll = select.poll()
-    poll.register(output, 0)
-    return any(event & select.POLLERR for _, event in poll.poll(0))

@@ -19,6 +19,7 @@ from kraftlog.errors import (
     LeaderNotAvailable,
     LogDirLocked,
     NetworkError,
+    NotController,
     NotYetSupported,
     RequestTimedOut,
     TimeoutError_,
@@ -81,7 +82,9 @@ def exit_code(error: KraftError) -> int:
             return REFUSED
         case ConfigError() | NotYetSupported():
             return USAGE
-        case NetworkError() | RequestTimedOut() | TimeoutError_() | LeaderNotAvailable():
+        case NetworkError() | RequestTimedOut() | TimeoutError_():
+            return UNREACHABLE
+        case LeaderNotAvailable() | NotController():  # to the end: nobody leads
             return UNREACHABLE
         case NotFound() | UnknownTopicOrPartition():
             return NOT_FOUND

@@ -178,7 +178,7 @@ def logs(
     ends = {}
     for each, path in paths.items():
         ends[each] = _tail(session.output, each, path, lines, wanted)
-    while follow:
+    while follow and not session.output.is_unread:
         time.sleep(POLL_SECONDS)
         for each, path in paths.items():
             ends[each] = _more(session.output, each, path, ends[each], wanted)

@@ -166,7 +166,7 @@ def _show_entries(
         return
     session.output.refuse_endless(follow, "--follow")
     live = LiveLog(session)
-    while True:
+    while not session.output.is_unread:
         for each in filter(wanted, live.read()):
             session.output.each(each.json(), "  ".join(map(str, _row(each, log=log))))
         time.sleep(POLL_SECONDS)

@@ -6,6 +6,7 @@ jsonl   for what comes one by one (records, events): one document a line, withou
 """
 
 import json
+import select
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
@@ -43,6 +44,19 @@ class Output:
     @property
     def is_terminal(self) -> bool:
         return self._out.isatty()
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether whoever read our output has seen enough (`| head`): while nothing is written, no
+        write tells.
+        """
+        try:
+            number = self._out.fileno()
+        except OSError:
+            return False  # not a file at all
+        poll = select.poll()
+        poll.register(number, 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
 
     def show(self, data: Json, text: str) -> None:
         """The result: the same facts for programs and for people."""

@@ -71,8 +71,11 @@ def produce(
                 partition=partition,
                 on_delivery=counts.count,
             )
+        said = 0
         while left := producer.flush(PATIENCE_SECONDS).pending:
-            session.output.note(f"{left} records have no answer yet")
+            if left != said:
+                session.output.note(f"{left} without an answer yet; kraftctl health may tell why")
+            said = left
     for error in counts.errors[:ERRORS_SHOWN]:
         session.output.warnings.append(str(error))
     session.output.show(

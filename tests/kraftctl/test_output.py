@@ -1,5 +1,6 @@
 import io
 import json
+import os
 
 from kraftctl.output import Output, table
 from kraftlog.errors import NotController
@@ -57,3 +58,13 @@ def test_numbers_stand_to_the_right() -> None:
     assert text.splitlines() == ["NAME    N  LIST", "a       5  1,2", "long  100  -"]
     assert table(("A", "B"), []) == "A  B"
     assert table(("A",), [(None,), (True,)]).splitlines() == ["A", "-", "yes"]
+
+
+def test_who_has_stopped_reading_is_noticed_without_a_write() -> None:
+    there, ours = os.pipe()
+    with os.fdopen(ours, "w") as out:
+        output = Output("logs", out=out)
+        before = output.is_unread
+        os.close(there)
+        assert (before, output.is_unread) == (False, True)
+    assert not Output("logs", out=io.StringIO()).is_unread
