@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -86,22 +88,52 @@ def has_fault(out: Path) -> bool:
     return False
 
 
-@pytest.mark.drill
-@pytest.mark.slow
-@pytest.mark.timeout(240)
-def test_a_harness_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
-    """In the middle of a drill that has paused a node, which can end nothing by itself."""
+@contextmanager
+def harness_in_mid_drill(out: Path) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    """One that has just paused a node, which can end nothing by itself; and the run's directory."""
     command = [sys.executable, "-m", "kraftctl", "drill", "run", "pause-broker"]
-    arguments = ["--out", str(tmp_path), "--profile", "kafka", "--backend", "embedded"]
+    arguments = ["--out", str(out), "--profile", "kafka", "--backend", "embedded"]
     with open(os.devnull, "wb") as nowhere:
         harness = subprocess.Popen(
             [*command, *arguments], stdout=nowhere, stderr=nowhere, start_new_session=True
         )
-        try:
-            wait_until(lambda: has_fault(tmp_path), "a broker is paused", 100)
-            (directory,) = (path.parent for path in tmp_path.glob(f"*/{HISTORY}"))
-            assert len(leftovers.find(str(directory)).processes) >= 7  # six nodes, the proxies
-        finally:
+    try:
+        wait_until(lambda: has_fault(out), "a broker is paused", 100)
+        (directory,) = (path.parent for path in out.glob(f"*/{HISTORY}"))
+        assert len(leftovers.find(str(directory)).processes) >= 7  # six nodes, the proxies
+        yield harness, directory
+    finally:
+        with suppress(ProcessLookupError):
             os.killpg(harness.pid, signal.SIGKILL)
-            harness.wait()
+        harness.wait()
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_harness_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    with harness_in_mid_drill(tmp_path) as (_, directory):
+        pass
     wait_until(lambda: not leftovers.find(str(directory)), "everything of the run is gone")
+
+
+def guards_of(harness: int) -> list[int]:
+    """Its children that lead a session of their own."""
+    children = Path(f"/proc/{harness}/task/{harness}/children").read_text().split()
+    return [int(pid) for pid in children if os.getsid(int(pid)) == int(pid)]
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_drill_clean_ends_what_is_left_where_the_guard_was_killed_too(tmp_path: Path) -> None:
+    with harness_in_mid_drill(tmp_path) as (harness, directory):
+        running = invoke("drill", "clean", "--out", str(tmp_path), "-o", "json")
+        assert running.pick(0, "state") == "running"
+        assert len(leftovers.find(str(directory)).processes) >= 7
+        for pid in guards_of(harness.pid):
+            os.kill(pid, signal.SIGKILL)
+    assert leftovers.find(str(directory))  # the paused broker at least
+    cleaned = invoke("drill", "clean", "--out", str(tmp_path), "-o", "json")
+    assert (cleaned.code, cleaned.pick(0, "state")) == (0, "clean")
+    assert not leftovers.find(str(directory))
