@@ -45,7 +45,20 @@ def test_a_partition_is_described_and_verified(kraftctl: Run, topic: str) -> Non
 @pytest.mark.slow
 def test_leaders_are_elected_by_hand(kraftctl: Run, topic: str) -> None:
     # R42
-    assert kraftctl("partition", "elect", f"{topic}:0").code != 0  # the preferred one leads
+    place = f"{topic}:0"
+
+    def leader() -> object:
+        return kraftctl("partition", "describe", place, "-o", "json").pick("state", "leader")
+
+    refused = kraftctl("partition", "elect", place)
+    assert (refused.code, "leads already" in refused.err) == (1, True)
+    first = leader()
+    other = 3 - int(str(first))  # brokers 1 and 2
+    kraftctl("partition", "reassign", place, "--to", f"{other},{first}")
+    assert leader() == first  # who leads goes on
+    elected = kraftctl("partition", "elect", place, "-o", "json")
+    assert elected.pick("elected") == [f"{topic}-0"], elected.err
+    assert leader() == other
     assert kraftctl("partition", "elect", f"{topic}:0", "--unclean").code == 7
 
 
