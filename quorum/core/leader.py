@@ -339,10 +339,17 @@ def restart_check_quorum(replica: Replica, leader: Leader) -> None:
     leader.check_quorum_deadline_ms = replica.now_ms + replica.config.timing.check_quorum_ms
 
 
-def poll_leader(replica: Replica, leader: Leader) -> None:
+def check_quorum(replica: Replica, leader: Leader) -> bool:
+    """Whether a majority has fetched lately; if not, resign."""
     is_alone = replica.is_voter and len(replica.voters) == 1
-    if replica.now_ms >= leader.check_quorum_deadline_ms and not is_alone:
-        resign(replica, leader)
+    if replica.now_ms < leader.check_quorum_deadline_ms or is_alone:
+        return True
+    resign(replica, leader)
+    return False
+
+
+def poll_leader(replica: Replica, leader: Leader) -> None:
+    if not check_quorum(replica, leader):
         return
     prove_leadership(replica, leader)
     serve_parked(replica, leader)

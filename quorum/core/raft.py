@@ -42,6 +42,7 @@ from quorum.core.leader import (
     add_read,
     advance_commit,
     append_proposals,
+    check_quorum,
     has_committed,
     judge_proposals,
     on_fetch_request,
@@ -172,6 +173,9 @@ class RaftCore:
 
     def handle_request(self, token: int, request: Request, now_ms: int) -> None:
         self._begin_input(now_ms)
+        if isinstance(self.role, Leader):
+            # First: a fetch that waited while this process stood still is no news of a majority.
+            check_quorum(self._replica, self.role)
         self._on_request(token, request)
         self._poll()
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 SEEDS: Mapping[int, str] = {
     10: "a leader that had removed itself, alone with that record, and nobody could be elected",
     115: "the same, after it had restarted: it took the voters of offset 0 for the committed ones",
+    541: "a leader that woke up took a fetch that had waited for a sign of a majority",
     385: "one that had been removed and was not sure of it asked only a leader that was gone",
 }
 

@@ -29,6 +29,16 @@ def test_a_leader_from_which_no_majority_fetches_resigns() -> None:
     assert LeadershipLost(1) in leader.news
 
 
+def test_a_fetch_that_waited_while_the_leader_stood_still_does_not_keep_it_in_office() -> None:
+    # Q12: it is handled before any timer is looked at
+    cluster, leader = led()
+    cluster.cut(1)
+    end = leader.core.log.end_offset
+    cluster.now_ms += cluster.timing.check_quorum_ms
+    cluster.ask(1, fetch(2, epoch=1, offset=end, last_epoch=1))
+    assert isinstance(leader.role, Resigned)
+
+
 def test_one_follower_of_two_is_enough_for_three_voters() -> None:
     cluster, leader = led()
     cluster.crash(3)
