@@ -39,7 +39,7 @@ from brokers.refusals import (
 from brokers.requests import ACKS_ALL, FetchPart, IsrChange, IsrResult
 from brokers.settings import ReplicaSettings, TopicSettings
 from kraftlog.clock import Clock
-from kraftlog.errors import NotYetSupported
+from kraftlog.errors import NotYetSupported, StorageError
 from kraftlog.record_batch import RecordBatch
 from kraftlog.types import Buffer, EpochEnd, TopicPartition, Uuid
 from storage.log import Appended, Log
@@ -313,7 +313,13 @@ class Partition:
             raise not_enough_replicas(self.name, len(role.isr.members), self.state.needed_isr)
         data, log = bytearray(records), self.data.opened()
         _check_not_transactional(data)
-        appended = log.append_from_client(data, leader_epoch=self.state.leader_epoch)
+        try:
+            appended = log.append_from_client(data, leader_epoch=self.state.leader_epoch)
+        except StorageError as error:
+            # A leader that can only refuse keeps away one that could append: let others lead.
+            if not self.is_removed:
+                self._host.fail(error)
+            raise
         if not appended.duplicate:
             self._grown(log)
         return appended, data

@@ -1,7 +1,9 @@
 """One broker, and sometimes two, from the lock on its directory to the mark of a clean stop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import errno
+import os
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from kraftlog.errors import (
     LogDirLocked,
     StorageError,
 )
+from kraftlog.record_batch import RecordBatch
 from kraftlog.rpc import broker_pb2, controller_pb2
+from storage.segment import Segment
 from tests.brokers.test_service import fetch, produce, values_of
 from tests.brokers.town import Town, town
 from tests.loops import run, until
@@ -156,6 +160,34 @@ def test_what_must_end_the_process_leaves_no_mark_of_a_clean_stop(
             assert await ends_with(place, break_it) is error
             assert not (tmp_path / "b1" / CLEAN_MARK).exists()
             await place.open("b1")  # nothing was left locked
+
+    run(story())
+
+
+def test_a_leader_that_cannot_append_ends_so_that_others_lead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Segment.append
+
+    def full(segment: Segment, batches: Sequence[RecordBatch]) -> None:
+        if "/b1/t-0/" in segment.log.path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), segment.log.path)
+        append(segment, batches)
+
+    async def fill(apart: Town) -> None:
+        server = await apart.start("b1", node_id="1")
+        topic_id = await apart.create("t", 1)
+        monkeypatch.setattr(Segment, "append", full)
+        reply = await call(server.address.endpoint, for_topic(produce(b"a"), topic_id))
+        error = reply.produce.topics[0].partitions[0].error
+        assert error.code == ErrorCode.KAFKA_STORAGE_ERROR
+        await asyncio.Event().wait()
+
+    async def story() -> None:
+        async with town(tmp_path) as place:
+            error = await ends_with(place, fill)
+            assert isinstance(error, StorageError)
+            assert os.strerror(errno.ENOSPC) in error.message
 
     run(story())
 
