@@ -51,6 +51,7 @@ from kraftlog.clock import Clock
 from kraftlog.config import Config
 from kraftlog.drill_hooks import hooks_directory, server_clock, wait_while_stalled
 from kraftlog.health import Health
+from kraftlog.loop_failures import end_on_broken_invariant
 from kraftlog.loop_lag import LoopLag
 from kraftlog.metrics import Registry, serve_metrics
 from kraftlog.reflection import reflection_handlers
@@ -193,6 +194,7 @@ class BrokerServer:
 
     async def run(self) -> None:
         """Until `stop`, or until something is wrong."""
+        end_on_broken_invariant(asyncio.get_running_loop(), self.fail)
         handlers = [self.service.handlers(), self._health.handlers()]
         self._server.add_generic_rpc_handlers((*handlers, *reflection_handlers(handlers)))
         self._health.set("", serving=True)

@@ -72,10 +72,21 @@ def open_server(address: str) -> tuple[grpc.aio.Server, int]:
 
 
 async def start_server(server: grpc.aio.Server) -> None:
-    """Let it serve. A start that is cancelled halfway would break the stop that follows: it goes on
-    by itself.
+    """Let it serve. A start that is cancelled halfway breaks the stop that follows, and a stop
+    beside it can end the process: whoever cancels waits until it is over.
     """
-    await asyncio.shield(server.start())
+    is_over = asyncio.Event()
+
+    async def start() -> None:
+        try:
+            await server.start()
+        finally:
+            is_over.set()
+
+    try:
+        await asyncio.shield(start())
+    finally:
+        await is_over.wait()
 
 
 def _nobody_counts(_replies: int) -> None:

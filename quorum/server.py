@@ -15,7 +15,7 @@ import random
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import grpc
 import grpc.aio
@@ -24,6 +24,7 @@ from kraftlog.clock import Clock
 from kraftlog.drill_hooks import hooks_directory, server_clock
 from kraftlog.errors import ConfigError
 from kraftlog.health import Health
+from kraftlog.loop_failures import end_on_broken_invariant
 from kraftlog.loop_lag import LoopLag
 from kraftlog.metrics import Registry, serve_metrics
 from kraftlog.reflection import reflection_handlers
@@ -116,6 +117,12 @@ class ControllerServer:
         self._health = Health()
         self._lag = LoopLag(registry)
         self._stop = asyncio.Event()
+        self._failure: asyncio.Future[NoReturn] = asyncio.get_running_loop().create_future()
+
+    def fail(self, error: BaseException) -> None:
+        """Something is wrong that must end the process."""
+        if not self._failure.done():
+            self._failure.set_exception(error)
 
     def stop(self) -> None:
         """End in order; a leader resigns first."""
@@ -123,6 +130,7 @@ class ControllerServer:
 
     async def run(self, beside: Beside | None = None) -> None:
         """Serve until `stop`, or until something is wrong, there or in what runs `beside` it."""
+        end_on_broken_invariant(asyncio.get_running_loop(), self.fail)
         service = RaftService(
             self.node,
             self.identity.cluster_id,
@@ -132,7 +140,7 @@ class ControllerServer:
         self._server.add_generic_rpc_handlers((*handlers, *reflection_handlers(handlers)))
         await start_server(self._server)
         work = [self.node.run(), self._snapshots.run(), self._lag.run(), self._watch_health()]
-        work.append(self.application.run())
+        work += [self.application.run(), self._raise_failure()]
         if beside is not None:
             work.append(beside(self))
         try:
@@ -145,6 +153,9 @@ class ControllerServer:
                     task.cancel()
         finally:
             await self._server.stop(None)
+
+    async def _raise_failure(self) -> None:
+        await self._failure
 
     async def _watch_health(self) -> None:
         """A controller serves while it knows who leads."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from brokers.lifecycle import BrokerState
-from kraftlog._check import InvariantViolation
+from kraftlog._check import InvariantViolation, invariant
 from kraftlog.connection import open_channel
 from kraftlog.errors import (
     DuplicateBrokerRegistration,
@@ -160,6 +160,19 @@ def test_what_must_end_the_process_leaves_no_mark_of_a_clean_stop(
             assert await ends_with(place, break_it) is error
             assert not (tmp_path / "b1" / CLEAN_MARK).exists()
             await place.open("b1")  # nothing was left locked
+
+    run(story())
+
+
+def test_a_broken_invariant_in_a_callback_ends_the_process(tmp_path: Path) -> None:
+    async def break_it(apart: Town) -> None:
+        await apart.start("b1", node_id="1")
+        asyncio.get_running_loop().call_soon(invariant, False, "water is dry")
+        await asyncio.Event().wait()
+
+    async def story() -> None:
+        async with town(tmp_path) as place:
+            assert str(await ends_with(place, break_it)) == "water is dry: "
 
     run(story())
 

@@ -104,13 +104,17 @@ def test_health_follows_the_leader(tmp_path: Path) -> None:
     run(story())
 
 
-def test_a_broken_invariant_ends_the_server_with_its_facts(tmp_path: Path) -> None:
-    def break_a_rule(_: Driver) -> None:
+@pytest.mark.parametrize("where", ["the node's task", "a callback"])
+def test_a_broken_invariant_ends_the_server_with_its_facts(tmp_path: Path, where: str) -> None:
+    def break_a_rule(_: Driver | None = None) -> None:
         invariant(False, "water is dry", wet=True)
 
     async def run_and_break() -> None:
         async with cell(tmp_path, nodes=1) as one:
             leader = await one.leader()
+            if where == "a callback":
+                asyncio.get_running_loop().call_soon(break_a_rule)
+                await asyncio.Event().wait()
             await leader.node.call(break_a_rule)
 
     async def story() -> None:
