@@ -106,7 +106,10 @@ class RawClient:
         return bool(found.partitions) and all(part.leader_id > 0 for part in found.partitions)
 
     def running(self) -> list[str]:
-        return [name for name in self.cluster.brokers if self.cluster.is_running(name)]
+        """The brokers that answer."""
+        cluster = self.cluster
+        names = [name for name in cluster.brokers if cluster.is_running(name)]
+        return [name for name in names if not cluster._process(name).is_paused]
 
     def describe(self, broker: str, topic: str) -> broker_pb2.TopicMetadata:
         message = broker_pb2.MetadataRequest(topics=[broker_pb2.TopicName(name=topic)])

@@ -64,6 +64,7 @@ log.dirs = "{tmp_path}/nowhere"
 node.id = 1
 listeners = "127.0.0.1:0"
 log.dirs = "{tmp_path}/b"
+cluster.id = "4nL2Qf8T3aXkzM0vJtB1wA"
 quorum.peers = "127.0.0.1:1"
 """)
     session = Session(Output("node run"), Places.of(os.environ), "10s")
