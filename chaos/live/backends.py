@@ -1,6 +1,6 @@
 """What stands on the edges of a cluster: Toxiproxy, our embedded twin of it, or nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -18,8 +18,8 @@ class NoProxies:
 
     pid: int | None = None
 
-    def create(self, name: str, upstream: str) -> str:
-        del name
+    def create(self, name: str, upstream: str, avoid: Collection[int] = ()) -> str:
+        del name, avoid
         return upstream
 
     def cut(self, name: str) -> None:

@@ -4,7 +4,7 @@ The proxy `c1__b2` carries what c1 dials at b2; `cli__b2` what clients dial ther
 is told to each process by its map of addresses (`kraftlog.resolver`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from kraftlog.errors import ConfigError
@@ -16,7 +16,7 @@ CLIENT = "cli"
 class Proxies(Protocol):
     """What is used of `chaos.toxiproxy.wrapper.ToxiServer`."""
 
-    def create(self, name: str, upstream: str) -> str: ...
+    def create(self, name: str, upstream: str, avoid: Collection[int] = ()) -> str: ...
     def cut(self, name: str) -> None: ...
     def enable(self, name: str) -> None: ...
     def add_toxic(
@@ -85,18 +85,20 @@ class Edges:
         """The edges between one more node and all that have theirs."""
         sources = [CLIENT, *(name for name in self._routes if name != CLIENT)]
         known = [each for each in layout.members if each.name in self._routes]
+        # Nobody listens there yet, and so a proxy would find it free.
+        avoid = {each.port for each in layout.members}
         for source in sources:
-            self._lay(source, member)
+            self._lay(source, member, avoid)
         self._routes.setdefault(member.name, {})
         for target in known:
             if target.name != member.name:
-                self._lay(member.name, target)
+                self._lay(member.name, target, avoid)
         for source, routes in self._routes.items():
             layout.write_resolve(CLIENTS if source == CLIENT else source, routes)
 
-    def _lay(self, source: str, target: Member) -> None:
+    def _lay(self, source: str, target: Member, avoid: Collection[int]) -> None:
         name = edge_name(source, target.name)
-        listen = self._proxies.create(name, target.address)
+        listen = self._proxies.create(name, target.address, avoid)
         self._routes.setdefault(source, {})[target.address] = listen
         self._names.add(name)
 

@@ -17,7 +17,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, Self
 
 import toxiproxy
@@ -108,8 +108,9 @@ class ToxiServer:
         with self._client():
             return str(APIConsumer.get("/version").json()["version"])
 
-    def create(self, name: str, upstream: str) -> str:
-        """A proxy before an address; where it listens, which stays so while it is cut.
+    def create(self, name: str, upstream: str, avoid: Collection[int] = ()) -> str:
+        """A proxy before an address; where it listens, which stays so while it is cut. `avoid` are
+        ports that somebody shall have later.
 
         The port is not one that systems hand out to clients: such a one could be taken by a
         connection of anybody's while the proxy is cut.
@@ -118,7 +119,7 @@ class ToxiServer:
         _check_address(upstream)
         deadline = time.monotonic() + LISTEN_SECONDS
         while True:
-            port = free_port(self._ports)
+            port = free_port(self._ports | set(avoid))
             try:
                 with self._client() as server:
                     proxy = server.create(upstream, name, f"{HOST}:{port}", enabled=True)

@@ -12,7 +12,8 @@ import pytest
 from chaos.live.backends import open_proxies
 from chaos.live.edges import CLIENT, FAULTS, Edges, edge_name
 from kraftlog.errors import ConfigError
-from kraftlog.local.layout import BROKER, CLIENTS, CONTROLLER, Layout
+from kraftlog.local import layout as layouts
+from kraftlog.local.layout import BROKER, CLIENTS, CONTROLLER, Layout, free_port
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -121,3 +122,20 @@ def test_a_node_that_comes_later_gets_its_edges(laid: tuple[Layout, Edges]) -> N
     assert {"b3__c1", "c1__b3", "cli__b3", "b3__b2"} <= edges.names
     assert member.address in routes(layout, "b1")
     assert os.path.exists(layout.resolve_path("b3"))
+
+
+def test_a_proxy_does_not_listen_where_a_node_shall_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout(str(tmp_path), [], {}, "fast")
+    members = [layout.add(role, metrics=False) for role in (CONTROLLER, BROKER)]
+    ports = {each.port for each in members}
+    others: set[int] = set()
+    while len(others) < 8:
+        others.add(free_port(ports | others))
+    monkeypatch.setattr(layouts, "PORTS", [*ports, *others])
+    with open_proxies("embedded", 1) as (proxies, _):
+        edges = Edges(proxies)
+        edges.lay(layout)
+        taken = {int(address.rpartition(":")[2]) for address in edges.routes.values()}
+    assert taken <= others
