@@ -75,11 +75,11 @@ ELECTION = (
     ),
     Mutant(
         "leader does not resign",
-        "quorum.core.leader:poll_leader",
+        "quorum.core.leader:check_quorum",
         (
             (
-                "        resign(replica, leader)\n        return",
-                "        restart_check_quorum(replica, leader)",
+                "    resign(replica, leader)\n",
+                "    restart_check_quorum(replica, leader)\n",
             ),
         ),
     ),

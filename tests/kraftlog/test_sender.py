@@ -97,9 +97,11 @@ def test_without_idempotence_a_refusal_is_tried_again(toys: ToyCluster) -> None:
 
 
 def test_a_broker_that_is_down_is_no_unknown_outcome(toys: ToyCluster) -> None:
+    toys.truth.lead("t", 0, 2)
     with producer(toys, acks=1) as p:
         send(p, b"a")
-        toys.stop(1)
+        toys.stop(1)  # before anything was sent to it: else its end may be noticed too late
+        toys.truth.lead("t", 0, 1)
         future = p.send("t", b"b", partition=0)
         until(lambda: toys.seen.count("metadata") > 2, "the producer looks for another leader")
         toys.truth.lead("t", 0, 2)

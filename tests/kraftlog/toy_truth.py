@@ -56,15 +56,20 @@ class Truth:
         """Whom a leader sends consumers of a rack to."""
 
     def add_topic(self, name: str, partitions: int, config: LogConfig | None = None) -> ToyTopic:
-        topic = self.topics[name] = ToyTopic(name, Uuid.random())
-        self.grow(name, partitions, config)
+        topic = ToyTopic(name, Uuid.random())
+        self._grow(topic, partitions, config)
+        self.topics[name] = topic  # whole: brokers look at it from a thread of their own
+        self.offset += 1
         return topic
 
     def grow(self, name: str, partitions: int, config: LogConfig | None = None) -> None:
-        topic = self.topics[name]
+        self._grow(self.topics[name], partitions, config)
+        self.offset += 1
+
+    def _grow(self, topic: ToyTopic, partitions: int, config: LogConfig | None) -> None:
         brokers = sorted(self.ports) or [1]
         for number in range(len(topic.partitions), partitions):
-            directory = self._directory / f"{name}-{number}-{topic.topic_id}"
+            directory = self._directory / f"{topic.name}-{number}-{topic.topic_id}"
             log = open_log(
                 self._files,
                 str(directory),
@@ -73,7 +78,6 @@ class Truth:
                 OpenOptions(topic_id=topic.topic_id),
             )
             topic.partitions.append(ToyPartition(log, brokers[number % len(brokers)]))
-        self.offset += 1
 
     def drop_topic(self, name: str) -> None:
         for partition in self.topics.pop(name).partitions:
