@@ -1,16 +1,19 @@
 """`kraftctl consume`: records to standard output."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 
 from kraftctl.exit_codes import OK, NotFound
-from kraftctl.formats import parse_format, record_json
+from kraftctl.formats import Record, parse_format, record_json
+from kraftctl.output import Output
 from kraftctl.session import NUMBER, Session, cluster_options, command
 
 if TYPE_CHECKING:
     from kraftlog.consumer import Consumer
+    from kraftlog.offsets import OffsetRange
     from kraftlog.types import TopicPartition
 
 POLL_SECONDS = 0.5
@@ -23,11 +26,12 @@ POLL_SECONDS = 0.5
     "begin",
     default="end",
     show_default=True,
-    metavar="OFFSET",
-    help="start, end, 1200, +10, -10, @-1h, @2026-01-31.",
+    metavar="SPEC",
+    help="Where to begin: start, end, 1200, +10, -10, @-1h, @2026-01-31; or a range, which is also"
+    " where to stop: 100:200, :end, @-1h:@now; or each partition by itself: 0=100,1=-5:end.",
 )
 @click.option("-n", "--count", type=NUMBER, help="Stop after so many records.")
-@click.option("-e", "--exit-at-end", is_flag=True, help="Stop when all is read.")
+@click.option("-e", "--exit-at-end", is_flag=True, help="Stop behind what is there now.")
 @click.option(
     "-f",
     "--format",
@@ -51,29 +55,70 @@ def consume(
 ) -> int:
     """Read the records of TOPICS.
 
+    A range stops at its end, without that itself. An end that is a time, or counts from an end of
+    the partition, is what it was when the command began; an end that is a number is waited for,
+    unless --exit-at-end is said.
+
     There are no groups yet: every run reads by itself and remembers nothing.
     """
     from kraftlog.consumer import Consumer  # noqa: PLC0415 - gRPC takes its time to load
+    from kraftlog.offsets import OffsetRange, PerPartition  # noqa: PLC0415
 
-    session.output.refuse_endless(count is None and not exit_at_end, "neither -n nor --exit-at-end")
+    output = session.output
+    spec = PerPartition.parse(begin, OffsetRange.parse)
     write = parse_format(form_text)
-    left = count if count is not None else -1
+    has_end = exit_at_end or count is not None or all(each.end for each in spec.values)
+    output.refuse_endless(not has_end, "neither -n, nor a range, nor --exit-at-end")
     with Consumer[bytes, bytes](
         bootstrap_servers=session.bootstrap,
         client_id="kraftctl",
         offset_reset="earliest",
         api_timeout=session.timeout,
     ) as consumer:
-        consumer.assign(dict.fromkeys(_places(consumer, topics, partitions), begin))
-        while left != 0:
-            records = consumer.poll(POLL_SECONDS, max_records=left if left > 0 else None)
-            for record in records:
-                session.output.each(record_json(record), write(record))
-            left -= len(records) if left > 0 else 0
-            if not records and (session.output.is_unread or (exit_at_end and consumer.lag() == 0)):
-                break
-    session.output.end()
+        ranges = spec.of(_places(consumer, topics, partitions))
+        ends = _ends(session, ranges, exit_at_end=exit_at_end)
+        consumer.assign({place: each.first for place, each in ranges.items()})
+        for record in islice(_records(consumer, ends, output), count):
+            output.each(record_json(record), write(record))
+    output.end()
     return OK
+
+
+def _ends(
+    session: Session, ranges: "Mapping[TopicPartition, OffsetRange]", *, exit_at_end: bool
+) -> "dict[TopicPartition, int]":
+    from kraftctl.offset_lookup import check_starts, ends_of, is_number  # noqa: PLC0415
+
+    asks = exit_at_end or any(each.end or is_number(each.first) for each in ranges.values())
+    if not asks:
+        return {}
+    with session.admin() as admin:
+        for warning in check_starts(admin, ranges):
+            session.output.warn(warning)
+        return ends_of(admin, ranges, exit_at_end=exit_at_end)
+
+
+def _records(
+    consumer: "Consumer[bytes, bytes]", ends: "Mapping[TopicPartition, int]", output: Output
+) -> "Iterator[Record]":
+    """Until all partitions that have an end are read up to it, and no other is left."""
+    from kraftlog.types import TopicPartition  # noqa: PLC0415
+
+    is_endless = len(ends) < len(consumer.assignment())
+    left = dict(ends)
+    while True:
+        for place in [each for each, end in left.items() if consumer.position(each) >= end]:
+            consumer.pause(place)
+            del left[place]
+        if not left and not is_endless:
+            return
+        records = consumer.poll(POLL_SECONDS)
+        for record in records:
+            end = ends.get(TopicPartition(record.topic, record.partition))
+            if end is None or record.offset < end:
+                yield record
+        if not records and output.is_unread:
+            return
 
 
 def _places(

@@ -98,6 +98,13 @@ class Output:
         else:
             self._warn()
 
+    def warn(self, text: str) -> None:
+        """At once, before what comes one by one; in the one document of -o json with the rest."""
+        if self.form == "json":
+            self.warnings.append(text)
+        else:
+            self.note(f"warning: {text}")
+
     def _warn(self) -> None:
         for warning in self.warnings:
             self.note(f"warning: {warning}")

@@ -1,16 +1,21 @@
 """`kraftctl topic ...`"""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from kraftctl.exit_codes import FAILED, OK, Guarded, exit_code
+from kraftctl.offset_lookup import locate
 from kraftctl.output import Json, Output, table
 from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftlog.admin_types import ConfigResource, NewTopic, PartitionDescription, TopicDescription
 from kraftlog.errors import ConfigError, KraftError
+from kraftlog.offsets import Offset, OffsetRange, PerPartition
 from kraftlog.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kraftlog.admin import Admin
 
 K = TypeVar("K")
 
@@ -220,31 +225,52 @@ def delete(session: Session, topics: tuple[str, ...], *, yes: bool) -> int:
 
 @click.command()
 @click.argument("topic")
-@click.option("--at", "place", default="", metavar="OFFSET", help="start, end, @-1h, @2026-01-31.")
+@click.option(
+    "--at",
+    "where",
+    default="start:end",
+    show_default=True,
+    metavar="SPEC",
+    help="end, -10, @-1h, @2026-01-31; a range of two; or each partition by itself: 0=-1,1=@-1h.",
+)
 @cluster_options
 @command
-def offsets(session: Session, topic: str, place: str) -> int:
+def offsets(session: Session, topic: str, where: str) -> int:
     """Where partitions begin and end, or which offset a time is."""
+    spec = PerPartition.parse(where, OffsetRange.parse)
     with session.admin() as admin:
-        places = [
-            TopicPartition(topic, each.partition)
-            for each in admin.describe_topics([topic]).raise_for_errors()[topic].partitions
-        ]
-        wanted = [place] if place else ["start", "end"]
-        found = {
-            each: admin.list_offsets(dict.fromkeys(places, each)).raise_for_errors()
-            for each in wanted
-        }
-    rows = [(where.partition, *(found[each][where].offset for each in wanted)) for where in places]
-    headings = ("PARTITION", *(each.upper() for each in wanted))
-    data: Json = [{"partition": row[0], **dict(zip(wanted, row[1:], strict=True))} for row in rows]
+        ranges = spec.of(_partitions_of(admin, topic))
+        firsts = locate(admin, {place: each.first for place, each in ranges.items()})
+        ends = locate(admin, {place: each.end for place, each in ranges.items() if each.end})
+    data: Json = [
+        {"partition": place.partition, "start": first, "end": ends[place]}
+        if place in ends
+        else {"partition": place.partition, "offset": first}
+        for place, first in sorted(firsts.items())
+    ]
+    headings = ("PARTITION", "START", "END") if ends else ("PARTITION", "OFFSET")
+    rows = [
+        (place.partition, first, ends.get(place))[: len(headings)]
+        for place, first in sorted(firsts.items())
+    ]
     session.output.show(data, table(headings, rows))
     return OK
 
 
+def _partitions_of(admin: "Admin", topic: str) -> list[TopicPartition]:
+    described = admin.describe_topics([topic]).raise_for_errors()[topic]
+    return [TopicPartition(topic, each.partition) for each in described.partitions]
+
+
 @click.command()
 @click.argument("topic")
-@click.option("--before", required=True, metavar="OFFSET", help="All below goes; end: everything.")
+@click.option(
+    "--before",
+    required=True,
+    metavar="SPEC",
+    help="All below goes: 1200, @-7d, -100, end (everything); or each partition by itself:"
+    " 0=100,1=end.",
+)
 @click.option("--partition", "partitions", type=NUMBER, multiple=True, help="Only these.")
 @click.option("-y", "--yes", is_flag=True, help="Really.")
 @cluster_options
@@ -253,19 +279,15 @@ def trim(
     session: Session, topic: str, *, before: str, partitions: tuple[int, ...], yes: bool
 ) -> int:
     """Delete the oldest records of a topic."""
-    if before != "end" and not before.isdigit():
-        raise ConfigError(f"--before {before}", hint="an offset, or end")
+    spec = PerPartition.parse(before, Offset.parse)
     if not yes:
         raise Guarded(f"this deletes records of {topic}", hint="add --yes")
     with session.admin() as admin:
-        described = admin.describe_topics([topic]).raise_for_errors()[topic]
-        chosen = partitions or [each.partition for each in described.partitions]
-        where = {
-            TopicPartition(topic, each): "end" if before == "end" else int(before)
-            for each in chosen
-        }
-        starts = admin.delete_records(where).raise_for_errors()  # type: ignore[arg-type] # "end"
-    rows = [(place.partition, start) for place, start in starts.ok.items()]
+        there = _partitions_of(admin, topic)
+        chosen = [TopicPartition(topic, each) for each in partitions]
+        where = locate(admin, spec.of(chosen or there))
+        starts = admin.delete_records(where).raise_for_errors()
+    rows = [(place.partition, start) for place, start in sorted(starts.ok.items())]
     data: Json = [{"partition": partition, "start": start} for partition, start in rows]
     session.output.show(data, table(("PARTITION", "START"), rows))
     return OK

@@ -4,6 +4,7 @@
 earliest, latest                 of every partition
 start end 1200 +10 -10 @-1h      our own grammar (kraftlog.offsets), for every partition, or
                                  as a string in the JSON
+orders:0=1200,orders:1=@-1h      the same, for each partition
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from kraftlog.config_key import shorten
 from kraftlog.errors import ConfigError
-from kraftlog.offsets import Anchor, Offset
+from kraftlog.offsets import Anchor, Offset, PerPartition
 from kraftlog.types import TopicPartition
 
 Partitions: TypeAlias = tuple[TopicPartition, ...]
@@ -76,8 +77,20 @@ def parse_places(option: str, text: str) -> Places:
     if text.lstrip().startswith("{"):
         each = {place: _place(option, value) for place, value in _parse_json(option, text).items()}
         return Places(option, each=each)
+    if "=" in text:
+        return Places(option, each=_parse_named(option, text))
     word = _WORDS.get(text.lower())
     return Places(option, word if word is not None else _parse_offset(option, text))
+
+
+def _parse_named(option: str, text: str) -> dict[TopicPartition, Offset]:
+    named = PerPartition.parse(text, lambda each: _place(option, each)).each
+    nowhere = [number for topic, number in named if not topic]
+    if nowhere:
+        raise ConfigError(
+            f"option {option} names partition {nowhere[0]} of no topic", hint="write orders:0=1200"
+        )
+    return {TopicPartition(*key): offset for key, offset in named.items()}
 
 
 def _place(option: str, value: object) -> Offset:
@@ -100,7 +113,7 @@ def _parse_offset(option: str, text: str) -> Offset:
         return Offset.parse(text)
     except ConfigError as error:
         raise ConfigError(
-            f"option {option} = {shorten(text)} is no offset",
+            f"option {option}: {error.message}",
             hint='write earliest, latest, @-1h, +10, -10 or {"topic": {"0": 23, "1": -2}}',
         ) from error
 

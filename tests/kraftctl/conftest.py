@@ -29,6 +29,11 @@ class Ran:
         found: object = document["data"]
         return found
 
+    @property
+    def warnings(self) -> object:
+        found: object = json.loads(self.out)["warnings"]
+        return found
+
     def pick(self, *path: str | int) -> object:
         """One thing inside of it."""
         found = self.data

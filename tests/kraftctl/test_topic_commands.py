@@ -56,9 +56,37 @@ def test_offsets_and_trimming(kraftctl: Run, topic: str) -> None:
     trimmed = kraftctl("topic", "trim", topic, "--before", "2", "--partition", "1", "-y")
     assert trimmed.code == 0
     assert kraftctl("topic", "offsets", topic, "--at", "start", "-o", "json").data == [
-        {"partition": 0, "start": 0},
-        {"partition": 1, "start": 2},
+        {"partition": 0, "offset": 0},
+        {"partition": 1, "offset": 2},
     ]
+
+
+def test_offsets_are_asked_and_records_deleted_by_the_one_grammar(
+    kraftctl: Run, topic: str
+) -> None:
+    for partition, lines in (("0", "a\nb\nc\nd\n"), ("1", "e\nf\n")):
+        kraftctl("produce", topic, "--partition", partition, stdin=lines)
+    asked = kraftctl("topic", "offsets", topic, "--at", "@-1h:@now", "-o", "json")
+    assert asked.data == [
+        {"partition": 0, "start": 0, "end": 4},
+        {"partition": 1, "start": 0, "end": 2},
+    ]
+    asked = kraftctl("topic", "offsets", topic, "--at", "0=-1,1=+1:end", "-o", "json")
+    assert asked.data == [
+        {"partition": 0, "offset": 3},
+        {"partition": 1, "start": 1, "end": 2},
+    ]
+    assert "PARTITION  OFFSET" in kraftctl("topic", "offsets", topic, "--at", "end").out
+    trimmed = kraftctl("topic", "trim", topic, "--before", "0=-1,1=@now", "-y", "-o", "json")
+    assert trimmed.data == [{"partition": 0, "start": 3}, {"partition": 1, "start": 2}]
+
+
+@pytest.mark.parametrize("spec", ["soon", "5:3", "0=1,0=2", "9=1", "1=x"])
+def test_places_that_make_no_sense_are_refused(kraftctl: Run, topic: str, spec: str) -> None:
+    for arguments in (("offsets", topic, "--at", spec), ("trim", topic, "-y", "--before", spec)):
+        ran = kraftctl("topic", *arguments)
+        assert (ran.code, ran.err.count("error: ")) == (2, 1), ran
+    assert "is a range" in kraftctl("topic", "trim", topic, "-y", "--before", "3:5").err
 
 
 def test_pairs_have_an_equals_sign() -> None:

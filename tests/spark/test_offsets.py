@@ -38,6 +38,8 @@ def test_kafkas_json_and_our_grammar() -> None:
     assert is_time(found[B0])
     assert places.has_earliest
     assert not places.has_latest
+    named = parse_places("startingOffsets", "a:0=23,a:1=earliest,b:0=@-1h")
+    assert named.of([A0, A1, B0]) == found
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,9 @@ def test_one_place_for_all(text: str, offset: Offset) -> None:
     ("text", "said"),
     [
         ("ealiest", "'ealiest' is no offset"),
+        ("10:20", "'10:20' is a range"),
+        ("a:0=ealiest", "'ealiest' is no offset"),
+        ("0=5", "names partition 0 of no topic"),
         ("{}", "names no partitions"),
         ("{broken", "names no partitions"),
         ('{"a": {"x": 1}}', "names the partition 'x'"),
