@@ -2,12 +2,18 @@
 and completion cost nothing but click.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
 from kraftctl import exit_codes
+from kraftctl.usage_errors import UnknownCommand, tell
+
+# In click 8.1 it was help and an exit code of 0.
+_NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class LazyGroup(click.Group):
@@ -28,9 +34,44 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def paths(self, above: str = "") -> Iterator[str]:
+        """All commands, by the words behind the program's name; loads none of their modules."""
+        for name, (place, _) in self._lazy.items():
+            group = getattr(sys.modules[__name__], place.partition(":")[2], None)
+            if isinstance(group, LazyGroup) and place.startswith(f"{__name__}:"):
+                yield from group.paths(f"{above}{name} ")
+            else:
+                yield f"{above}{name}"
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self._lazy and not args[0].startswith("-"):
+            raise UnknownCommand(ctx, args[0], main.paths())
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
+
+
+class Root(LazyGroup):
+    """The group of all; it ends the process, and nothing in it prints a usage error but `tell`."""
+
+    def main(  # type: ignore[override] # it never returns
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **_: object
+    ) -> NoReturn:
+        given = list(sys.argv[1:] if args is None else args)
+        try:
+            code = super().main(given, prog_name, standalone_mode=False)
+        except _NO_ARGUMENTS as error:
+            error.show()
+            code = error.exit_code
+        except click.UsageError as error:
+            code = tell(error, self, given)
+        except click.Abort:
+            code = exit_codes.INTERRUPTED
+        sys.exit(code)
 
 
 _TOPIC = "kraftctl.topic_commands"
@@ -152,7 +193,7 @@ meta = LazyGroup(
 
 _LOCAL = "kraftctl.local_commands"
 
-main = LazyGroup(
+main = Root(
     "kraftctl",
     {
         "up": ("kraftctl.up_command:up", "Start a local cluster of real processes."),

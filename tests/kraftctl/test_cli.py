@@ -41,4 +41,15 @@ def test_help_loads_no_grpc() -> None:
 def test_a_command_that_does_not_exist_is_a_usage_error() -> None:
     ran = invoke("nonsense")
     assert ran.code == 2
-    assert "No such command" in ran.err
+    assert "there is no command kraftctl nonsense" in ran.err
+
+
+def test_without_a_command_there_is_help() -> None:
+    for line in ([], ["topic"]):
+        ran = invoke(*line)
+        assert "Commands:" in ran.out + ran.err
+
+
+def test_paths_are_those_of_all_commands() -> None:
+    known = [path.partition(" ")[2] for path, each in commands(main) if type(each) is click.Command]
+    assert sorted(main.paths()) == sorted(known)
