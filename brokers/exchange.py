@@ -4,9 +4,9 @@ from collections.abc import Callable, Coroutine
 from typing import Protocol
 
 from brokers.requests_table import Entry, RequestTable
-from brokers.wire import Directory, enclose, encode_error
-from kraftlog.connection import Envelope
+from brokers.wire import Directory, encode_error
 from kraftlog.errors import KraftError
+from kraftlog.framing import Envelope, enclose
 from kraftlog.rpc import broker_pb2
 
 SendReply = Callable[[Envelope], None]
@@ -55,7 +55,8 @@ class Exchange:
 
     def answer_encoded(self, field_number: int, message: bytes) -> None:
         """With the reply's message already encoded."""
-        self._finish(self.begin_reply().SerializeToString() + enclose(field_number, message))
+        head = self.begin_reply().SerializeToString()
+        self._finish((head, *enclose(field_number, (message,))))
 
     def refuse(self, error: KraftError, directory: Directory) -> None:
         """The request as a whole."""

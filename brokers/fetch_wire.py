@@ -17,11 +17,11 @@ from brokers.wire import (
     decode_error,
     decode_hint,
     encode_error,
-    field_head,
     unknown_topic,
 )
+from kraftlog.framing import Pieces, enclose
 from kraftlog.rpc import broker_pb2
-from kraftlog.types import EpochEnd
+from kraftlog.types import Buffer, EpochEnd
 
 RANGE_MESSAGE_BYTES = 1 << 20
 RANGE_MESSAGE_BYTES_MAX = 3 << 20
@@ -134,13 +134,11 @@ def _encode_part(part: FetchPart) -> broker_pb2.FetchPartition:
 # -- replies
 
 
-def encode_fetch_envelope(
-    reply: FetchReply, correlation_id: int, directory: Directory
-) -> tuple[bytes, ...]:
+def encode_fetch_envelope(reply: FetchReply, correlation_id: int, directory: Directory) -> Pieces:
     """The whole BrokerReply, in pieces. Only what is small passes through protobuf: records are
     copied once, into the message on the stream.
     """
-    topics: dict[bytes, list[bytes]] = {}
+    topics: dict[bytes, list[Buffer]] = {}
     for result in reply.parts:
         topic_id = result.partition.topic_id
         chunks = topics.get(topic_id)
@@ -148,14 +146,15 @@ def encode_fetch_envelope(
             head = broker_pb2.FetchTopicReply(topic_id=topic_id)
             chunks = topics[topic_id] = [head.SerializeToString()]
         chunks += _encode_result(result, directory)
-    fetched = [broker_pb2.FetchDataReply(session_id=reply.session_id).SerializeToString()]
+    session = broker_pb2.FetchDataReply(session_id=reply.session_id)
+    fetched: list[Buffer] = [session.SerializeToString()]
     for chunks in topics.values():
-        fetched += [field_head(_TOPICS, sum(map(len, chunks))), *chunks]
+        fetched += enclose(_TOPICS, chunks)
     envelope = broker_pb2.BrokerReply(correlation_id=correlation_id).SerializeToString()
-    return envelope, field_head(_FETCH, sum(map(len, fetched))), *fetched
+    return envelope, *enclose(_FETCH, fetched)
 
 
-def _encode_result(result: FetchResult, directory: Directory) -> tuple[bytes, ...]:
+def _encode_result(result: FetchResult, directory: Directory) -> Pieces:
     part = broker_pb2.FetchPartitionReply(
         partition=result.partition.partition,
         high_watermark=result.high_watermark,
@@ -169,11 +168,7 @@ def _encode_result(result: FetchResult, directory: Directory) -> tuple[bytes, ..
         part.diverging.epoch = result.diverging.epoch
         part.diverging.end_offset = result.diverging.end_offset
     small, records = part.SerializeToString(), result.records
-    if not records:
-        return field_head(_PARTITIONS, len(small)), small
-    head = field_head(_RECORDS, len(records))
-    size = len(small) + len(head) + len(records)
-    return field_head(_PARTITIONS, size), small, head, records
+    return enclose(_PARTITIONS, (small, *enclose(_RECORDS, (records,))) if records else (small,))
 
 
 def decode_fetch_reply(message: broker_pb2.FetchDataReply, node: str) -> FetchReply:

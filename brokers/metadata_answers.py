@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brokers.wire import EMPTY_DIRECTORY, enclose, encode_endpoint, encode_error
+from brokers.wire import EMPTY_DIRECTORY, encode_endpoint, encode_error
 from kraftlog.connection import MESSAGE_BYTES_MAX
 from kraftlog.errors import (
     KraftError,
@@ -16,6 +16,7 @@ from kraftlog.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from kraftlog.framing import enclose
 from kraftlog.rpc import broker_pb2, common_pb2
 from kraftlog.types import UUID_BYTES, Uuid
 from metadata_log.image import Image, Topic
@@ -157,7 +158,7 @@ class MetadataAnswers:
                 isr=state.isr,
                 elr=state.elr,
             )
-        encoded = enclose(_TOPICS_FIELD, message.SerializeToString())
+        encoded = b"".join(enclose(_TOPICS_FIELD, (message.SerializeToString(),)))
         self._topics[topic.id] = (topic, encoded)
         return encoded
 
@@ -166,7 +167,7 @@ def refused_topic(asked: broker_pb2.TopicName, error: KraftError) -> bytes:
     """A topic that cannot be described, as an element of a reply."""
     message = broker_pb2.TopicMetadata(name=asked.name, topic_id=asked.topic_id)
     message.error.CopyFrom(encode_error(error, None, EMPTY_DIRECTORY))
-    return enclose(_TOPICS_FIELD, message.SerializeToString())
+    return b"".join(enclose(_TOPICS_FIELD, (message.SerializeToString(),)))
 
 
 def _no_name(asked: broker_pb2.TopicName) -> KraftError:

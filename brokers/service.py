@@ -27,6 +27,7 @@ from brokers.requests import DeleteAnswer, EndsAnswer, FetchReply, ProduceReply
 from brokers.requests_table import RequestTable
 from brokers.stream import BrokerStream
 from brokers.wire import EMPTY_DIRECTORY, Directory, encode_error
+from kraftlog import framing
 from kraftlog.apis import API_VERSIONS
 from kraftlog.errors import (
     ErrorCode,
@@ -111,7 +112,7 @@ class BrokerService:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"no message: {error}")
         done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
-        def send(reply: bytes | tuple[bytes, ...]) -> None:
+        def send(reply: framing.Envelope) -> None:
             if not done.done():
                 done.set_result(b"".join(reply) if isinstance(reply, tuple) else reply)
 

@@ -7,7 +7,7 @@ from brokers.apis import APIS, UNKNOWN
 from brokers.exchange import Exchange, SendReply
 from brokers.reply_order import ReplyOrder
 from brokers.requests_table import Entry, RequestTable
-from kraftlog.connection import Envelope
+from kraftlog.framing import Envelope
 from kraftlog.rpc import broker_pb2
 
 Handle = Callable[[broker_pb2.BrokerRequest, Exchange, "BrokerStream"], None]

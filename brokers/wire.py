@@ -72,25 +72,6 @@ def decode_hint(error: common_pb2.Error) -> LeaderHint | None:
     return LeaderHint(told.leader.node_id if told.HasField("leader") else NO_LEADER, told.epoch)
 
 
-def enclose(field_number: int, message: bytes) -> bytes:
-    """An encoded message as the field of a larger one, ready to be joined with its other fields."""
-    return field_head(field_number, len(message)) + message
-
-
-def field_head(field_number: int, size: int) -> bytes:
-    """What stands before the bytes of a field that has so many of them."""
-    return _varint(field_number << 3 | 2) + _varint(size)
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
 def unknown_topic(name: str) -> UnknownTopicOrPartition:
     return UnknownTopicOrPartition(
         f"no topic {name!r} in this broker's metadata",

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Self
 
+from kraftlog.memory import keep_freed_memory
+
 
 class Background:
     def __init__(self, name: str, on_failure: Callable[[BaseException], None]) -> None:
@@ -22,6 +24,7 @@ class Background:
     @classmethod
     async def open(cls, name: str, on_failure: Callable[[BaseException], None]) -> Self:
         """A group that takes tasks at once."""
+        keep_freed_memory()
         background = cls(name, on_failure)
         opened = asyncio.Event()
         # The one task outside a group: `close` awaits it, and it cannot end unheard.

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from google.protobuf.message import Message
-
 from kraftlog.apis import API_KEYS, NO_API_KEY
 from kraftlog.cluster_view import Hint, Metadata, Node, PartitionView, TopicView
 from kraftlog.errors import KraftError, WireError, from_wire
+from kraftlog.framing import Pieces, enclose
 from kraftlog.rpc import broker_pb2, common_pb2, controller_pb2
 
 CHANNEL_OF_BROKER = "/kraftlog.rpc.Broker/Channel"
@@ -26,16 +25,16 @@ def header(kind: str, correlation_id: int, client_id: str) -> common_pb2.Request
 
 
 def broker_request(
-    kind: str, message: Message, *, client_id: str, cluster_id: bytes
-) -> Callable[[int], bytes]:
+    kind: str, message: Pieces, *, client_id: str, cluster_id: bytes
+) -> Callable[[int], Pieces]:
     """What encodes a request to a broker under its correlation id."""
+    field_number = broker_pb2.BrokerRequest.DESCRIPTOR.fields_by_name[kind].number
 
-    def encode(correlation_id: int) -> bytes:
+    def encode(correlation_id: int) -> Pieces:
         envelope = broker_pb2.BrokerRequest(
             header=header(kind, correlation_id, client_id), cluster_id=cluster_id or None
         )
-        getattr(envelope, kind).CopyFrom(message)
-        return envelope.SerializeToString()
+        return envelope.SerializeToString(), *enclose(field_number, message)
 
     return encode
 

@@ -11,13 +11,25 @@ from kraftlog._client_wire import error_of, hint_of
 from kraftlog.cluster_view import Hint
 from kraftlog.delivery import NO_OFFSET
 from kraftlog.errors import KraftError
+from kraftlog.framing import Pieces, enclose
 from kraftlog.record_batch import RecordBatch, encode_columns
 from kraftlog.rpc import broker_pb2
 from kraftlog.send_window import Batch, ProducerIdentity
-from kraftlog.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP, Compression
+from kraftlog.types import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    Buffer,
+    Compression,
+)
 
 _PRODUCER = struct.Struct(">qhi")
 _PRODUCER_POSITION = 43
+
+_TOPICS = broker_pb2.ProduceRequest.TOPICS_FIELD_NUMBER
+_PARTITIONS = broker_pb2.ProduceTopic.PARTITIONS_FIELD_NUMBER
+_RECORDS = broker_pb2.ProducePartition.RECORDS_FIELD_NUMBER
 
 NOBODY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
@@ -75,18 +87,22 @@ class ProducePart(NamedTuple):
     records: bytes | bytearray
 
 
-def produce_request(
-    parts: Sequence[ProducePart], *, acks: int, timeout_ms: int
-) -> broker_pb2.ProduceRequest:
-    request = broker_pb2.ProduceRequest(acks=acks, timeout_ms=timeout_ms)
-    topics: dict[tuple[bytes, str], broker_pb2.ProduceTopic] = {}
+def produce_request(parts: Sequence[ProducePart], *, acks: int, timeout_ms: int) -> Pieces:
+    """A ProduceRequest, encoded around the batches."""
+    topics: dict[tuple[bytes, str], list[Buffer]] = {}
     for part in parts:
         topic = topics.get((part.topic_id, part.topic))
         if topic is None:
-            topic = request.topics.add(topic_id=part.topic_id, name=part.topic)
-            topics[part.topic_id, part.topic] = topic
-        topic.partitions.add(partition=part.partition, records=bytes(part.records))
-    return request
+            head = broker_pb2.ProduceTopic(topic_id=part.topic_id, name=part.topic)
+            topic = topics[part.topic_id, part.topic] = [head.SerializeToString()]
+        place = broker_pb2.ProducePartition(partition=part.partition).SerializeToString()
+        topic += enclose(_PARTITIONS, (place, *enclose(_RECORDS, (part.records,))))
+    request: list[Buffer] = [
+        broker_pb2.ProduceRequest(acks=acks, timeout_ms=timeout_ms).SerializeToString()
+    ]
+    for topic in topics.values():
+        request += enclose(_TOPICS, topic)
+    return tuple(request)
 
 
 class Produced(NamedTuple):

@@ -33,6 +33,7 @@ from kraftlog.errors import (
     NetworkError,
     RetriableError,
 )
+from kraftlog.framing import Pieces
 from kraftlog.resolver import resolver
 from kraftlog.retry import Retry, needs_new_view
 from kraftlog.rpc import broker_pb2
@@ -101,7 +102,7 @@ class ClusterClient:
             self._background.start(stream.run(), f"{purpose} stream to {address}")
         return stream
 
-    def encode(self, kind: str, message: Message) -> Callable[[int], bytes]:
+    def encode(self, kind: str, message: Pieces) -> Callable[[int], Pieces]:
         return broker_request(
             kind, message, client_id=self.options.client_id, cluster_id=self.view.cluster_id
         )
@@ -133,7 +134,10 @@ class ClusterClient:
                 answer.set_exception(not_reached(address))
 
         self.stream(address, purpose).send(
-            self.encode(kind, message), timeout_ms=timeout_ms, on_reply=take, on_unsent=unsent
+            self.encode(kind, (message.SerializeToString(),)),
+            timeout_ms=timeout_ms,
+            on_reply=take,
+            on_unsent=unsent,
         )
         return await answer
 

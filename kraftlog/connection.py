@@ -1,10 +1,7 @@
 """Dialling another node: tuned channels, and one long-lived stream of requests per purpose.
 
-A stream message is a protobuf message whose only field, number 1, is a list of envelopes; the
-writer sends all that is queued in one. Envelopes are encoded one by one and joined here: that is
-what protobuf itself would write, and it tells the size of each without encoding it twice.
-
-A stream has no gRPC timeout, which would end it for all: each request has a deadline of its own
+The writer sends all that is queued in one message (`kraftlog.framing`). A stream has no gRPC
+timeout, which would end it for all: each request has a deadline of its own
 in the table here, and a reply without an entry there came too late and is dropped. One reader task
 and one writer task own a call. Nobody else awaits a read or a write: a wait that is cut short
 cancels the call.
@@ -24,14 +21,13 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from kraftlog.errors import ThrottledError
+from kraftlog.framing import Envelope, frame, take_message
 from kraftlog.resolver import Resolve
 
 logger = logging.getLogger(__name__)
 
 MESSAGE_BYTES_MAX = 4 << 20
 """What both ends accept. Larger ones put their whole transfer time on a neighbour's latency."""
-MESSAGE_BYTES_WANTED = 1 << 20
-"""A message that has so much takes nothing more in."""
 OPEN_REQUESTS_MAX = 10_000
 OPEN_BYTES_MAX = 16 << 20
 RECONNECT_MS = 50
@@ -55,9 +51,6 @@ CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.enable_http_proxy", 0),
 )
 
-_FIELD_ONE = b"\x0a"
-
-
 ChannelOptions = Sequence[tuple[str, int]]
 
 
@@ -66,34 +59,6 @@ def open_channel(
 ) -> grpc.aio.Channel:
     """A channel that is back within a second of an outage's end."""
     return grpc.aio.insecure_channel(resolve(address), options=(*CHANNEL_OPTIONS, *options))
-
-
-# -- messages made of envelopes
-
-
-Envelope = bytes | tuple[bytes, ...]
-"""An encoded one, whole or in pieces that are not joined yet: so large ones are copied once."""
-
-
-def frame(envelope: Envelope) -> bytes:
-    """An envelope as an element of the list that a stream message is."""
-    pieces = envelope if isinstance(envelope, tuple) else (envelope,)
-    size, prefix = sum(map(len, pieces)), bytearray(_FIELD_ONE)
-    while size > 0x7F:
-        prefix.append(size & 0x7F | 0x80)
-        size >>= 7
-    prefix.append(size)
-    return b"".join((prefix, *pieces))
-
-
-def take_message(frames: deque[bytes]) -> bytes:
-    """The next message: as many frames as fit, at least one."""
-    taken = [frames.popleft()]
-    room = MESSAGE_BYTES_WANTED - len(taken[0])
-    while frames and len(frames[0]) <= room:
-        taken.append(frames.popleft())
-        room -= len(taken[-1])
-    return b"".join(taken)
 
 
 # -- the stream
@@ -108,7 +73,7 @@ class Answer(Protocol):
 
 R = TypeVar("R", bound=Answer)
 
-Encode = Callable[[int], bytes]
+Encode = Callable[[int], Envelope]
 """The envelope of a request under a correlation id."""
 
 _Call: TypeAlias = "grpc.aio.StreamStreamCall[bytes, bytes]"

@@ -239,7 +239,7 @@ class Fetcher:
 
         try:
             self._client.stream(address, "fetch").send(
-                self._client.encode("fetch", request),
+                self._client.encode("fetch", (request.SerializeToString(),)),
                 timeout_ms=timeout_ms,
                 on_reply=on_reply,
                 on_unsent=lambda: on_end(None, not_reached(address)),

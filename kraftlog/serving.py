@@ -16,8 +16,9 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from kraftlog.connection import MESSAGE_BYTES_MAX, Envelope, frame, take_message
+from kraftlog.connection import MESSAGE_BYTES_MAX
 from kraftlog.errors import ConfigError
+from kraftlog.framing import Envelope, frame, take_message
 
 logger = logging.getLogger(__name__)
 

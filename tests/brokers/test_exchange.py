@@ -2,8 +2,8 @@ from brokers.exchange import Exchange
 from brokers.requests_table import RequestTable
 from brokers.wire import EMPTY_DIRECTORY
 from kraftlog.apis import Api
-from kraftlog.connection import Envelope
 from kraftlog.errors import ErrorCode, InvalidRequest
+from kraftlog.framing import Envelope
 from kraftlog.rpc import broker_pb2
 
 

@@ -1,7 +1,7 @@
 from brokers.exchange import Exchange
 from brokers.requests_table import RequestTable
 from brokers.stream import BrokerStream
-from kraftlog.connection import Envelope
+from kraftlog.framing import Envelope
 from kraftlog.metrics import Registry
 from kraftlog.rpc import broker_pb2, common_pb2
 from tests.brokers.test_exchange import Parked

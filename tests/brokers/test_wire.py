@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from brokers.refusals import LeaderHint
 from brokers.wire import (
@@ -8,13 +6,11 @@ from brokers.wire import (
     decode_endpoint,
     decode_error,
     decode_hint,
-    enclose,
     encode_endpoint,
     encode_error,
     unknown_topic,
 )
 from kraftlog.errors import ErrorCode, NotLeaderError, UnknownTopicOrPartition
-from kraftlog.rpc import broker_pb2
 from tests.brokers.views import view_of
 
 
@@ -49,17 +45,6 @@ def test_a_leader_that_nobody_knows_is_not_made_up() -> None:
     assert not encode_error(error, LeaderHint(9, 7), view_of()).leader.HasField("leader")
     assert decode_hint(encode_error(error, LeaderHint(-1, 7), view_of())) == LeaderHint(-1, 7)
     assert decode_hint(encode_error(error, None, EMPTY_DIRECTORY)) is None
-
-
-@given(st.text(max_size=300), st.integers(0, 2**40))
-def test_a_message_joined_from_encoded_parts_is_the_same_message(name: str, offset: int) -> None:
-    head = broker_pb2.MetadataReply(offset=offset)
-    topic = broker_pb2.TopicMetadata(name=name, topic_id=b"x" * 16)
-    number = broker_pb2.MetadataReply.TOPICS_FIELD_NUMBER
-    joined = head.SerializeToString() + enclose(number, topic.SerializeToString())
-    assert broker_pb2.MetadataReply.FromString(joined) == broker_pb2.MetadataReply(
-        offset=offset, topics=[topic]
-    )
 
 
 def test_an_unknown_name_is_named() -> None:

@@ -1,17 +1,13 @@
 import asyncio
 import json
-from collections import deque
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kraftlog import connection
-from kraftlog.connection import MESSAGE_BYTES_WANTED, RequestStream, frame, take_message
+from kraftlog.connection import RequestStream
 from kraftlog.errors import ThrottledError
 from kraftlog.resolver import FileResolver
-from kraftlog.rpc import raft_pb2
 from tests.kraftlog.streams import (
     METHOD,
     Reply,
@@ -27,30 +23,6 @@ from tests.kraftlog.streams import (
     streaming,
 )
 from tests.loops import run, until
-
-envelopes = st.builds(
-    raft_pb2.RaftReply,
-    correlation_id=st.integers(0, 2**40),
-    fetch=st.builds(raft_pb2.FetchReply, records=st.binary(max_size=300)),
-)
-
-
-@given(st.lists(envelopes))
-def test_joined_envelopes_are_what_protobuf_would_write(replies: list[Reply]) -> None:
-    joined = b"".join(frame(reply.SerializeToString()) for reply in replies)
-    whole = raft_pb2.RaftReplies(replies=replies)
-    assert joined == whole.SerializeToString()
-
-
-@given(st.lists(st.integers(0, MESSAGE_BYTES_WANTED + 9)))
-def test_messages_hold_all_frames_in_order_and_are_small(sizes: list[int]) -> None:
-    frames = deque(b"%d" % number + bytes(size) for number, size in enumerate(sizes))
-    whole, largest = b"".join(frames), max(map(len, frames), default=0)
-    taken = []
-    while frames:
-        taken.append(take_message(frames))
-    assert b"".join(taken) == whole
-    assert all(len(message) <= max(MESSAGE_BYTES_WANTED, largest) for message in taken)
 
 
 def test_requests_are_answered() -> None:
@@ -291,11 +263,6 @@ def test_streams_end_when_they_are_told_to_whatever_their_call_does() -> None:
                 task.cancel()
 
     run(story())
-
-
-def test_an_envelope_in_pieces_is_framed_like_a_whole_one() -> None:
-    for pieces in ((), (b"",), (b"a",), (b"ab", b"", b"c" * 300), (b"x" * 70_000, b"y")):
-        assert frame(pieces) == frame(b"".join(pieces))
 
 
 def test_grpc_is_done_with_a_stream_that_was_closed() -> None:
