@@ -23,6 +23,12 @@ class Counts(Protocol):
     @property
     def under_min_isr(self) -> int: ...
     @property
+    def at_min_isr(self) -> int: ...
+    @property
+    def isr_shrinks(self) -> int: ...
+    @property
+    def isr_expands(self) -> int: ...
+    @property
     def parked(self) -> dict[str, int]: ...
     @property
     def sessions(self) -> int: ...
@@ -46,6 +52,21 @@ def register_data_plane(registry: Registry, counts: Callable[[], Counts]) -> Non
         "kraftlog_partitions_under_min_isr",
         "Partitions it leads with fewer in sync than min.insync.replicas.",
         lambda: counts().under_min_isr,
+    )
+    gauge(
+        "kraftlog_partitions_at_min_isr",
+        "Partitions it leads with just as many in sync as min.insync.replicas.",
+        lambda: counts().at_min_isr,
+    )
+    registry.counter_of(
+        "kraftlog_isr_shrinks_total",
+        "ISRs of partitions it leads that lost a replica.",
+        lambda: counts().isr_shrinks,
+    )
+    registry.counter_of(
+        "kraftlog_isr_expands_total",
+        "ISRs of partitions it leads that gained a replica.",
+        lambda: counts().isr_expands,
     )
     gauge(
         "kraftlog_partitions_damaged",
@@ -108,6 +129,8 @@ def register_metadata(
     follower: MetadataFollower,
     publisher: MetadataPublisher,
     fetched_offset: Callable[[], int],
+    *,
+    node_id: Callable[[], int],
 ) -> None:
     registry.gauge(
         "kraftlog_metadata_applied_offset",
@@ -117,10 +140,13 @@ def register_metadata(
     registry.gauge(
         "kraftlog_metadata_lag_records",
         "Records that were fetched and are not applied yet.",
-        lambda: max(0, fetched_offset() - publisher.applied_offset),
+        lambda: [({"node": str(node_id())}, max(0, fetched_offset() - publisher.applied_offset))],
     )
     registry.counter_of(
         "kraftlog_metadata_errors_total",
         "Metadata records and configs that this broker could not use.",
-        lambda: follower.errors + publisher.book.refused,
+        lambda: [
+            ({"stage": "load"}, follower.errors),
+            ({"stage": "apply"}, publisher.book.refused),
+        ],
     )

@@ -21,6 +21,7 @@ from brokers.effects import (
     StopFollowing,
     StopLeading,
 )
+from brokers.isr_counts import IsrCounts, committed_isr
 from brokers.partition_log import PartitionLog
 from brokers.partition_state import Following, Leading, LogEnds, PartitionState
 from brokers.progress import FollowerFetch, SessionClock
@@ -57,6 +58,7 @@ class Host(BrokerLookup, Protocol):
     clock: Clock
     settings: ReplicaSettings
     logs: LogDirs
+    isr_counts: IsrCounts
     unsettled: set["Partition"]
     """Leaders that time alone may change: to be looked at again and again."""
 
@@ -206,13 +208,17 @@ class Partition:
         await self.data.idle()
 
     def apply(self, assignment: Assignment) -> None:
+        before = committed_isr(self.state)
         self._carry_out(self.state.apply(assignment, self._now_ms()))
+        self._host.isr_counts.note(before, self.state)
 
     def brokers_changed(self) -> None:
         self._carry_out(self.state.brokers_changed(self._now_ms()))
 
     def altered(self, change: IsrChange, result: IsrResult) -> None:
+        before = committed_isr(self.state)
         self._carry_out(self.state.altered(change, result, self._now_ms()))
+        self._host.isr_counts.note(before, self.state)
 
     def configure(self, settings: TopicSettings) -> None:
         """Let new topic configs take effect. Where copies are to be flushed from now on, what is

@@ -24,6 +24,7 @@ from brokers.describe import describe
 from brokers.fetch import Fetches, OnFetched
 from brokers.gate import ServingGate
 from brokers.housekeeping import Housekeeping
+from brokers.isr_counts import IsrCounts
 from brokers.offsets import Offsets, OnDeleted, OnEnds
 from brokers.partition import Partition
 from brokers.partition_state import Following, Leading
@@ -74,6 +75,9 @@ class Counts:
     leaders: int
     under_replicated: int
     under_min_isr: int
+    at_min_isr: int
+    isr_shrinks: int
+    isr_expands: int
     parked: dict[str, int]
     sessions: int
     isr_changes: int
@@ -101,6 +105,7 @@ class ReplicaManager:
         self.settings = settings
         self.clock = clock
         self.unsettled: set[Partition] = set()
+        self.isr_counts = IsrCounts()
         self.table = PartitionTable(broker_id)
         self.purgatory = Purgatory(settings.parked_max)
         self._follower_throttle = ReplicationThrottle(clock)
@@ -275,6 +280,9 @@ class ReplicaManager:
             leaders=len(leading),
             under_replicated=sum(len(r.isr.members) <= len(r.followers) for _, r in leading),
             under_min_isr=sum(len(r.isr.members) < p.state.needed_isr for p, r in leading),
+            at_min_isr=sum(len(r.isr.members) == p.state.needed_isr for p, r in leading),
+            isr_shrinks=self.isr_counts.shrinks,
+            isr_expands=self.isr_counts.expands,
             parked=dict(self.purgatory.counts),
             sessions=len(self.fetches.sessions),
             isr_changes=len(self._alters),

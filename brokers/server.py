@@ -279,8 +279,13 @@ class BrokerServer:
         self._publisher.consumed_offset = lambda: observer.applied_offset
         register_lifecycle(self.registry, self.lifecycle)
         register_metadata(
-            self.registry, self._follower, self._publisher, lambda: observer.end_offset
+            self.registry,
+            self._follower,
+            self._publisher,
+            lambda: observer.end_offset,
+            node_id=lambda: self.directories.logs.node_id or 0,
         )
+        observer.register_metrics(self.registry)
         self.service.table.register(self.registry)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(observer.run(), name="metadata")

@@ -28,8 +28,18 @@ logger = logging.getLogger(__name__)
 
 OnHeartbeat = Callable[[HeartbeatReply | KraftError], None]
 
+Observe = Callable[[float], None]
+
 NOTHING = b""
 """The answer to what the controller asked of itself."""
+
+
+def _nothing_to_note() -> None:
+    pass
+
+
+def _nobody_observes(_seconds: float) -> None:
+    pass
 
 
 class BrokerWatch:
@@ -44,6 +54,12 @@ class BrokerWatch:
         """Of brokers that shut down: their epoch, and the end of what moved their last leader."""
         self._busy: set[int] = set()
         """Brokers about which an operation of ours is on its way."""
+        self.sessions_timed_out = 0
+        """Brokers that were fenced because they fell silent."""
+        self.observe_failover: Observe = _nobody_observes
+        """Is told how long it took from the last heartbeat of a broker that led partitions until
+        their new leaders were committed, in seconds.
+        """
         self._rebalance_at_ms = 0
         self._is_rebalancing = False
 
@@ -112,12 +128,30 @@ class BrokerWatch:
 
         logger.warning("fencing broker %d: %s", broker_id, cause)
         self._busy.add(broker_id)
+        note_end = self._note_silence(broker_id) if is_silent else _nothing_to_note
 
         def done() -> None:
             self._busy.discard(broker_id)
+            note_end()
             self.tick()  # there may be another one
 
         self._ask_itself(f"fence broker {broker_id}", decide, on_done=done)
+
+    def _note_silence(self, broker_id: int) -> Callable[[], None]:
+        """A broker is about to be fenced; what this gives is to be called when that is over."""
+        session = self.sessions.find(broker_id)
+        heard_ms = session.touched_ms if session else self._controller.ledger.now_ms()
+        led = bool(len(self._controller.committed.places(Role.LEADER, broker_id)))
+
+        def note_end() -> None:
+            broker = self._controller.committed.brokers.get(broker_id)
+            if broker is None or not broker.is_fenced:
+                return  # it was heard of again, or we no longer decide
+            self.sessions_timed_out += 1
+            if led:
+                self.observe_failover((self._controller.ledger.now_ms() - heard_ms) / 1000)
+
+        return note_end
 
     def _still(self, broker_id: int, why: FenceCause) -> bool:
         now_ms = self._controller.ledger.now_ms()

@@ -48,6 +48,7 @@ QUEUE_MAX = 2_000
 
 Answer = bytes | KraftError
 OnAnswer = Callable[[Answer], None]
+Observe = Callable[[float], None]
 
 
 class Ledger(Protocol):
@@ -123,6 +124,8 @@ class Operation:
     once: Once | None = None
     deadline_ms: int | None = None
     """After this time nobody waits for it any more, and it is not begun."""
+    queued_ms: int = 0
+    """Since when it waits for its turn."""
     parts: int = 0
     """How many batches it has written so far."""
 
@@ -144,6 +147,20 @@ class _Proposed:
     answers: list[_Waiting] = field(default_factory=list)
 
 
+def _nobody_observes(_seconds: float) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class ControllerCounts:
+    """What the controller has done so far, for metrics."""
+
+    leaders_seen: int = 0
+    """How often it heard that somebody leads, itself included."""
+    operations: int = 0
+    operations_timed_out: int = 0
+
+
 class Controller:
     """The state machine of the quorum. All methods are for the thread of the node."""
 
@@ -155,6 +172,11 @@ class Controller:
         self._queue: deque[Operation] = deque()
         self._proposed: deque[_Proposed] = deque()
         self._open: dict[Once, list[OnAnswer]] = {}
+        self.counts = ControllerCounts()
+        self.observe_queue: Observe = _nobody_observes
+        """Is told how long each operation waited for its turn, in seconds."""
+        self.observe_decision: Observe = _nobody_observes
+        """Is told how long each decision, or part of one, took, in seconds."""
         self.epoch: int | None = None
         """The epoch in which this controller is active; None: it is not."""
         self.committed = EMPTY
@@ -209,6 +231,7 @@ class Controller:
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         if self.is_active:
             self._renounce()
+        self.counts.leaders_seen += leader_id is not None
         if leader_id == self._node_id:
             self.epoch = epoch
             self.pending = self.committed
@@ -276,6 +299,7 @@ class Controller:
     def _enqueue(self, operation: Operation) -> None:
         if operation.once is not None:
             self._open[operation.once] = []
+        operation.queued_ms = self.ledger.now_ms()
         self._queue.append(operation)
         self._post(self._run_next, operation)
 
@@ -292,14 +316,22 @@ class Controller:
     def _run_next(self) -> None:
         if not self._queue:
             return  # renounced meanwhile
-        operation = self._queue.popleft()
+        operation, now_ms = self._queue.popleft(), self.ledger.now_ms()
+        self.observe_queue((now_ms - operation.queued_ms) / 1000)
         deadline_ms = operation.deadline_ms
-        if deadline_ms is not None and self.ledger.now_ms() > deadline_ms:
+        if deadline_ms is not None and now_ms > deadline_ms:
+            self.counts.operations_timed_out += 1
             self._finish(operation, TimeoutError_(f"{operation.name} waited too long; not begun"))
             return
+        self.counts.operations += 1
         self._decide(operation, None, self.epoch)
 
     def _decide(self, operation: Operation, agenda: Agenda | None, epoch: int | None) -> None:
+        begun_ms = self.ledger.now_ms()
+        self._decide_part(operation, agenda, epoch)
+        self.observe_decision((self.ledger.now_ms() - begun_ms) / 1000)
+
+    def _decide_part(self, operation: Operation, agenda: Agenda | None, epoch: int | None) -> None:
         """One part of an operation; the rest, if there is one, goes behind what else waits."""
         if epoch is None or epoch != self.epoch:
             self._finish(operation, self._lost(operation))

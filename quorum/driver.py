@@ -117,6 +117,12 @@ class Driver:
         )
         self.perform()
 
+    def apply_lag_seconds(self) -> float:
+        """How old the newest applied record is; 0 while no newer one is known as committed."""
+        if not self.applier.has_work:
+            return 0.0
+        return max(self._clock.wall_ms() - self.applier.applied_timestamp_ms, 0) / 1000
+
     # -- inputs
 
     def tick(self) -> None:

@@ -19,7 +19,7 @@ from quorum.broker_watch import BrokerWatch
 from quorum.config import watch_timing
 from quorum.controller import Controller
 from quorum.controller_service import APIS, Call, ControllerService, LeaderNow
-from quorum.metrics import register_cluster
+from quorum.metrics import register_cluster, register_decisions, register_watch
 from quorum.node import RaftNode
 from quorum.read_calls import ReadCalls
 
@@ -83,6 +83,8 @@ class MetadataService:
 
     def register_metrics(self, registry: Registry) -> None:
         register_cluster(registry, self.controller)
+        register_decisions(registry, self.controller)
+        register_watch(registry, self.controller, self.watch)
 
     def handlers(self) -> Sequence[grpc.GenericRpcHandler]:
         service = ControllerService(

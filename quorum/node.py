@@ -74,6 +74,8 @@ class NodeCounts:
     flushes: int = 0
     batches_proposed: int = 0
     records_proposed: int = 0
+    idle_seconds: float = 0.0
+    """How long there was nothing to do."""
     requests_refused: int = 0
 
 
@@ -283,7 +285,9 @@ class RaftNode:
                 await asyncio.sleep(0)
             else:
                 self._set_timer()
+                since = self._loop.time()
                 await self._wake.wait()
+                self.counts.idle_seconds += self._loop.time() - since
 
     def _set_timer(self) -> None:
         """A timer that fires too early does no harm, so it is moved only to fire sooner."""

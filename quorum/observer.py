@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from kraftlog import config_keys as keys
 from kraftlog.clock import Clock, SystemClock
 from kraftlog.config import Config
+from kraftlog.metrics import Registry
 from kraftlog.resolver import Resolve
 from kraftlog.types import Uuid
 from quorum.config import metadata_log, snapshot_policy, timing
@@ -22,6 +23,7 @@ from quorum.core.config import KAFKA, RaftConfig, Timing
 from quorum.core.messages import ReplicaKey, Voter
 from quorum.election_file import ELECTION_FILE
 from quorum.node import RaftNode
+from quorum.replay_metrics import register_replay
 from quorum.snapshot_file import Snapshot as Snapshot  # noqa: PLC0414 - part of this module
 from quorum.snapshots import SnapshotKeeper, SnapshotPolicy
 from quorum.state_machine import CommittedBatch as CommittedBatch  # noqa: PLC0414 - as well
@@ -73,6 +75,9 @@ class MetadataObserver:
     def __init__(self, node: RaftNode, snapshots: SnapshotKeeper) -> None:
         self._node = node
         self._snapshots = snapshots
+
+    def register_metrics(self, registry: Registry) -> None:
+        register_replay(registry, self._node, self._snapshots)
 
     async def run(self) -> None:
         """Until cancelled, or until something is wrong."""

@@ -104,6 +104,11 @@ class Sessions:
             if self._lags(session, now_ms):
                 yield broker_id
 
+    def applied(self) -> dict[int, int]:
+        """How far each broker that was heard of has applied the log."""
+        known = self._sessions.items()
+        return {broker_id: each.applied_offset for broker_id, each in known if each.heard_ms >= 0}
+
     def lowest_applied(self, brokers: Iterable[int]) -> int | None:
         """How far even the slowest of these has applied the log; None: none of them is known."""
         known = [self._sessions[each].applied_offset for each in brokers if each in self._sessions]

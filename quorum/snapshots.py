@@ -62,6 +62,9 @@ class SnapshotKeeper:
         self._clock = clock
         self._after_write = after_write
         self._last_ms = clock.monotonic_ms()
+        self._begun_wall_ms = clock.wall_ms()
+        self._newest = (SnapshotId(0, 0), 0)
+        """A snapshot, and when it was written: read off its file once."""
         self.written = 0
         self.write_seconds = 0.0
         """How long the last one took."""
@@ -73,6 +76,19 @@ class SnapshotKeeper:
             if self.is_due():
                 await self.write()
             await self.retire()
+
+    def age_seconds(self) -> float:
+        """Of the newest snapshot; without one, how long this process runs."""
+        newest = self._node.core.log.latest_snapshot
+        if newest is not None and newest != self._newest[0]:
+            self._newest = (newest, self._node.store.snapshot_timestamp(newest))
+        since_ms = self._begun_wall_ms if newest is None else self._newest[1]
+        return max(self._clock.wall_ms() - since_ms, 0) / 1000
+
+    def newest_bytes(self) -> int:
+        """Of the newest snapshot; 0: there is none."""
+        newest = self._node.core.log.latest_snapshot
+        return 0 if newest is None else self._node.store.snapshot_bytes(newest)
 
     def is_due(self) -> bool:
         applier, policy = self._node.driver.applier, self._policy

@@ -62,6 +62,8 @@ class Applier:
         self._node_id = node_id
         self.applied_offset = 0
         self.applied_epoch = 0
+        self.applied_timestamp_ms = 0
+        """When the newest of what is applied was written, by its leader; 0: unknown."""
         self.bytes_since_snapshot = 0
         self._target = 0
         self._leading: tuple[int, int] | None = None
@@ -74,6 +76,7 @@ class Applier:
         invariant(snapshot.id.end_offset >= self.applied_offset, "state goes back", id=snapshot.id)
         self._machine.handle_snapshot(snapshot)
         self.applied_offset, self.applied_epoch = snapshot.id.end_offset, snapshot.id.epoch
+        self.applied_timestamp_ms = snapshot.timestamp
         self.bytes_since_snapshot = 0
         self._target = max(self._target, self.applied_offset)
 
@@ -114,6 +117,7 @@ class Applier:
             )
             batch.check_crc()
             self.applied_offset, self.applied_epoch = batch.next_offset, batch.leader_epoch
+            self.applied_timestamp_ms = batch.max_timestamp
             self.bytes_since_snapshot += batch.size
             if not batch.is_control:
                 values = tuple(record.value or b"" for record in batch.records())

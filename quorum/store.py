@@ -70,6 +70,7 @@ class Store:
         self.election = read_election(files, self._election_path)
         self._download: tuple[SnapshotId, File] | None = None
         self._recent = RecentBatches()
+        self.records_fetched = 0
         self._snapshots = self._find_snapshots()
         self.log = self._open_log()
         self.view = self._view()
@@ -152,6 +153,7 @@ class Store:
     def append(self, batches: Sequence[Batch], *, fetched: bool) -> None:
         """In memory of the machine, not yet durable."""
         if fetched:
+            self.records_fetched += sum(batch.count for batch in batches)
             self.log.append_fetched(b"".join(batch.data for batch in batches))
             for batch in batches:
                 self._recent.add(batch.base_offset, batch.next_offset, batch.data)
@@ -231,7 +233,10 @@ class Store:
     @property
     def size_bytes(self) -> int:
         """Of the log and all snapshots together."""
-        return self.log.size + sum(self._files.size(self._path(each)) for each in self._snapshots)
+        return self.log.size + sum(map(self.snapshot_bytes, self._snapshots))
+
+    def snapshot_bytes(self, snapshot: SnapshotId) -> int:
+        return self._files.size(self._path(snapshot))
 
     def snapshot_timestamp(self, snapshot: SnapshotId) -> int:
         """When it was written."""

@@ -28,6 +28,9 @@ class _Manager:
             leaders=3,
             under_replicated=2,
             under_min_isr=1,
+            at_min_isr=8,
+            isr_shrinks=9,
+            isr_expands=10,
             parked=self.parked,
             sessions=5,
             isr_changes=6,
@@ -46,6 +49,9 @@ def test_the_data_plane_in_numbers() -> None:
         "kraftlog_partitions_led 3",
         "kraftlog_partitions_under_replicated 2",
         "kraftlog_partitions_under_min_isr 1",
+        "kraftlog_partitions_at_min_isr 8",
+        "kraftlog_isr_shrinks_total 9",
+        "kraftlog_isr_expands_total 10",
         "kraftlog_partitions_damaged 0",
         "kraftlog_fetch_sessions 5",
         "kraftlog_isr_changes_pending 6",
@@ -62,7 +68,7 @@ def test_the_broker_and_its_metadata_in_numbers() -> None:
         register_lifecycle(registry, lifecycle)
         follower = MetadataFollower()
         publisher = MetadataPublisher(follower, static())
-        register_metadata(registry, follower, publisher, lambda: 12)
+        register_metadata(registry, follower, publisher, lambda: 12, node_id=lambda: 7)
         follower.errors = 3
         return registry.text()
 
@@ -74,8 +80,9 @@ def test_the_broker_and_its_metadata_in_numbers() -> None:
         "kraftlog_broker_epoch 10",
         "kraftlog_heartbeats_failed_total 0",
         "kraftlog_metadata_applied_offset 0",
-        "kraftlog_metadata_lag_records 12",
-        "kraftlog_metadata_errors_total 3",
+        'kraftlog_metadata_lag_records{node="7"} 12',
+        'kraftlog_metadata_errors_total{stage="load"} 3',
+        'kraftlog_metadata_errors_total{stage="apply"} 0',
     ):
         assert f"\n{line}\n" in text
 

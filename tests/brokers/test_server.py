@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -253,6 +254,10 @@ def test_metrics_tell_how_it_is(tmp_path: Path) -> None:
             assert "kraftlog_partitions_led 1\n" in text
             assert "kraftlog_loop_lag_seconds_count" in text
             assert server.address.metrics is not None
+            assert 'kraftlog_metadata_lag_records{node="1"} 0\n' in text
+            documented = (Path(__file__).parents[2] / "docs" / "BROKERS.md").read_text()
+            names = set(re.findall(r"`(kraftlog_\w+)`", documented))
+            assert names == set(server.registry.names())
 
     run(story())
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kraftctl.conftest import Ran, Run, invoke
+from tests.kraftctl.promised_metrics import check_promised
 from tests.kraftctl.test_schema_command import check
 
 
@@ -17,6 +18,7 @@ def _check_metrics(ps: Ran) -> None:
     for node in nodes:
         with urllib.request.urlopen(f"http://{node['metrics']}/metrics", timeout=40) as reply:
             text = reply.read().decode()
+        check_promised(str(node["role"]), text)
         if node["role"] == "controller":
             assert "kraftlog_raft_current_epoch 1" in text
             assert 'kraftlog_raft_state{state="leader"} 1' in text

@@ -73,6 +73,39 @@ def test_a_silent_broker_is_fenced_after_a_whole_session() -> None:
     assert (topic.partitions[0].isr, topic.partitions[0].leader) == ((2,), 2)
 
 
+def test_a_failover_is_told_with_its_length() -> None:
+    world = Governed()
+    told: list[float] = []
+    world.watch.observe_failover = told.append
+    world.start(1, 2, 3)
+    world.create("t", (1, 2))
+    world.ledger.now += SESSION_MS
+    world.beat(2)
+    world.beat(3)
+    world.pass_time(20)
+    assert world.is_fenced(1)
+    assert told == [(SESSION_MS + 20) / 1000]
+    world.ledger.now += SESSION_MS
+    world.beat(2)
+    world.pass_time(1)
+    assert world.is_fenced(3)
+    assert len(told) == 1  # it led nothing
+    assert world.watch.sessions_timed_out == 2
+
+
+def test_a_broker_that_is_heard_again_in_time_has_not_failed_over() -> None:
+    world = Governed()
+    world.start(1, 2)
+    world.create("t", (1, 2))
+    world.ledger.now += SESSION_MS + 1
+    world.watch.tick()  # it is about to be fenced
+    for broker_id in (1, 2):
+        world.send(heartbeat(broker_id, world.epochs[broker_id], applied=99))
+    world.ledger.settle()
+    assert not world.is_fenced(1)
+    assert world.watch.sessions_timed_out == 0
+
+
 def test_all_silent_brokers_are_fenced_one_after_the_other() -> None:
     # bug 26
     world = Governed()

@@ -285,6 +285,28 @@ def test_what_waited_too_long_is_not_begun() -> None:
     ledger.settle()
     assert isinstance(answers[0], TimeoutError_)
     assert controller.pending is EMPTY
+    assert (controller.counts.operations, controller.counts.operations_timed_out) == (0, 1)
+
+
+def test_how_long_operations_wait_and_take_is_told() -> None:
+    controller, ledger = active()
+    waited: list[float] = []
+    took: list[float] = []
+    controller.observe_queue, controller.observe_decision = waited.append, took.append
+    slow = create("a", [])
+    decide = slow.decide
+
+    def slowly(image: Image, agenda: Agenda | None) -> Step:
+        ledger.now += 250
+        return decide(image, agenda)
+
+    slow.decide = slowly
+    controller.submit(slow)
+    controller.submit(create("b", []))
+    ledger.now += 100
+    ledger.settle()
+    assert (waited, took) == ([0.1, 0.35], [0.25, 0.0])
+    assert (controller.counts.operations, controller.counts.leaders_seen) == (2, 1)
 
 
 # -- work in parts

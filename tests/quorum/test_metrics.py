@@ -3,12 +3,17 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from kraftlog.config import load
+from kraftlog.config_keys import Scope
 from kraftlog.metrics import Registry
+from kraftlog.types import Uuid
 from quorum.controller import Controller
 from quorum.core.messages import Refusal
-from quorum.metrics import register_cluster
+from quorum.metadata_service import MetadataService
+from quorum.metrics import register_cluster, register_decisions, register_watch
 from tests.loops import run, until
 from tests.quorum.cells import cell
+from tests.quorum.governed import SESSION_MS, Governed
 
 
 def values(text: str) -> dict[str, float]:
@@ -45,9 +50,9 @@ def test_the_documents_list_every_metric(tmp_path: Path) -> None:
         async with cell(tmp_path, nodes=1) as one:
             return (await one.leader()).registry.names()
 
-    registry = Registry()
-    register_cluster(registry, Controller(101, leader_hint=lambda: ""))
-    names = {name for name in run(story()) if name.startswith(("kraftlog_raft", "kraftlog_loop"))}
+    service, registry = MetadataService(101, Uuid.random(), load(Scope.CONTROLLER)), Registry()
+    service.register_metrics(registry)
+    names = set(run(story()))
     text = (Path(__file__).parents[2] / "docs" / "QUORUM.md").read_text()
     assert set(re.findall(r"`(kraftlog_\w+)`", text)) == names | set(registry.names())
 
@@ -56,6 +61,42 @@ def test_a_controller_that_knows_nothing_yet_tells_zeros() -> None:
     registry = Registry()
     register_cluster(registry, Controller(101, leader_hint=lambda: ""))
     assert set(values(registry.text()).values()) == {0.0}
+
+
+def test_the_active_controller_tells_of_brokers_and_of_its_queue() -> None:
+    world, registry = Governed(), Registry()
+    register_decisions(registry, world.controller)
+    register_watch(registry, world.controller, world.watch)
+    world.start(1, 2)
+    world.create("t", (1, 2))
+    applied = world.applied[2] = world.controller.committed.end_offset
+    world.ledger.now += SESSION_MS
+    world.beat(2)
+    world.pass_time(1)  # broker 1 is silent
+    found, end = values(registry.text()), world.controller.committed.end_offset
+    assert found['kraftlog_metadata_lag_records{node="2"}'] == end - applied > 0
+    assert found["kraftlog_controller_heartbeats_timed_out_total"] == 1
+    assert found["kraftlog_failover_seconds_count"] == 1
+    assert found["kraftlog_failover_seconds_sum"] == (SESSION_MS + 1) / 1000
+    assert found["kraftlog_controller_new_active_total"] == 1
+    assert found["kraftlog_controller_operations_total"] >= 3
+    assert found["kraftlog_controller_decision_seconds_count"] >= 3
+    assert found["kraftlog_controller_queue_seconds_sum"] == 0
+
+
+def test_votes_and_what_a_follower_fetched_are_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path) as three:
+            await three.propose(b"x", b"y")
+            await three.settle()
+            leader, follower = await three.leader(), await three.follower()
+            found, other = values(leader.registry.text()), values(follower.registry.text())
+            assert found["kraftlog_raft_current_vote"] == leader.identity.key.node_id
+            assert other["kraftlog_raft_records_fetched_total"] >= 2
+            assert other["kraftlog_raft_log_end_epoch"] == leader.node.core.epoch
+            assert other["kraftlog_raft_idle_seconds_total"] > 0
+
+    run(story())
 
 
 def test_a_vote_that_is_not_given_is_counted_by_its_reason(tmp_path: Path) -> None:

@@ -100,3 +100,11 @@ def test_a_closed_session_is_forgotten() -> None:
     table.close(1)
     assert table.find(1) is None
     assert list(table.silent(10_000)) == []
+
+
+def test_how_far_brokers_are_is_known_of_those_that_were_heard() -> None:
+    sessions = Sessions(session_ms=100, lag_ms=200)
+    sessions.begin([(1, 5), (2, 6)], committed=10, now_ms=0)
+    assert sessions.applied() == {}
+    sessions.touch(2, applied_offset=7, committed=10, now_ms=1)
+    assert sessions.applied() == {2: 7}

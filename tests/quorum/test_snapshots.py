@@ -157,3 +157,22 @@ def test_written_while_proposals_go_on(
             assert journal(await one.leader()).digest == before.digest
 
     run(story())
+
+
+def test_age_and_size_of_the_newest(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path, nodes=1, template=template(NEVER)) as one:
+            node = (await one.leader()).node
+            await one.settle()
+            clock = ManualClock()
+            keeper = keeper_of(node, NEVER, clock)
+            clock.advance(7_000)
+            assert (keeper.age_seconds(), keeper.newest_bytes()) == (7.0, 0)  # there is none
+            newest = await write(keeper)
+            written_ms = node.store.snapshot_timestamp(newest)
+            clock.jump_wall(60_000 + written_ms - clock.wall_ms())
+            assert keeper.age_seconds() == 60.0
+            (path,) = (tmp_path / "c101").glob(f"*/*{newest.end_offset}-*.checkpoint")
+            assert keeper.newest_bytes() == path.stat().st_size
+
+    run(story())
