@@ -56,6 +56,7 @@ SECONDS = 3.0
 CALLERS = 100
 KILLS = 20
 CATCH_UP = 100_000
+NEWCOMERS = 5
 TRY_MS = 200
 """How long a caller waits for one answer while a leader is missing; it then asks again."""
 NO_TARGET = 0.0
@@ -270,16 +271,9 @@ async def _fill(ours: Ours, records: int) -> None:
         task.cancel()
 
 
-async def _wait_caught_up(address: str, end_offset: int) -> float:
-    """Until it has all of the log; returns when its first fetch was seen to have worked."""
-    first = 0.0
+async def _wait_caught_up(address: str, end_offset: int) -> None:
     async with QuorumClient([address], timeout_ms=30_000) as client:
-        while True:
-            found = await client.describe(address)
-            if found.end_offset > 0 and not first:
-                first = time.perf_counter()
-            if found.end_offset >= end_offset:
-                return first
+        while (await client.describe(address)).end_offset < end_offset:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
 
 
@@ -293,29 +287,60 @@ async def _serial_beside(ours: Ours, stop: asyncio.Event) -> list[float]:
     return taken
 
 
-async def _catch_up(ours: Ours, node: ControllerProcess, address: str) -> tuple[float, float]:
-    """Seconds that a newcomer took, and the p99 of a caller beside it, to that without."""
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        calm = tasks.create_task(_serial_beside(ours, stop))
-        await asyncio.sleep(2)
-        stop.set()
-    async with QuorumClient([ours.leader]) as client:
-        end = (await client.describe(ours.leader)).end_offset
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        busy = tasks.create_task(_serial_beside(ours, stop))
-        node.start()
+class Neighbour:
+    """The p99 of a serial caller: alone, beside a process that only burns a core, and beside
+    newcomers that catch up.
+    """
+
+    def __init__(self, ours: Ours) -> None:
+        self._ours = ours
+        self.seconds = 0.0
+        self._taken: list[float] = []
+
+    async def alone(self, seconds: float) -> float:
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            caller = tasks.create_task(_serial_beside(self._ours, stop))
+            await asyncio.sleep(seconds)
+            stop.set()
+        return percentile(caller.result(), 99)
+
+    async def beside_a_loop(self, seconds: float) -> float:
+        loop = await asyncio.create_subprocess_exec(sys.executable, "-c", "while True: pass")
+        try:
+            return await self.alone(seconds)
+        finally:
+            loop.kill()
+            await loop.wait()
+
+    async def beside_a_newcomer(self, node: ControllerProcess, address: str) -> None:
+        """From when it has started, which is the work of an interpreter, until it has the log."""
+        async with QuorumClient([self._ours.leader]) as client:
+            end = (await client.describe(self._ours.leader)).end_offset
+        await asyncio.to_thread(node.start)
         await asyncio.to_thread(node.wait_ready)
-        begun = time.perf_counter()
-        await _wait_caught_up(address, end)
-        taken = time.perf_counter() - begun
-        stop.set()
-    return taken, percentile(busy.result(), 99) / percentile(calm.result(), 99)
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            caller = tasks.create_task(_serial_beside(self._ours, stop))
+            begun = time.perf_counter()
+            await _wait_caught_up(address, end)
+            self.seconds += time.perf_counter() - begun
+            stop.set()
+        self._taken += caller.result()
+
+    def slowed(self) -> float:
+        return percentile(self._taken, 99)
+
+
+def _newcomer(directory: str, leader: str, number: int) -> tuple[ControllerProcess, str]:
+    address = f"127.0.0.1:{free_port()}"
+    arguments = ["join", leader, "--observer", "--node-id", str(number), *FAST, *KEEP_THE_LOG]
+    arguments += ["--directory", f"{directory}/{number}", "--listen", address]
+    return ControllerProcess(arguments, f"{directory}/{number}.log"), address
 
 
 def catch_up(directory: str) -> list[Row]:
-    """A follower whose disk is lost comes back empty, while a caller goes on."""
+    """A follower whose disk is lost comes back empty, while a caller goes on: a few times."""
     with _cluster(f"{directory}/ours", *FAST) as quorum:
         ours = _run(Ours.of(quorum))
         _run(_fill(ours, CATCH_UP))
@@ -324,21 +349,27 @@ def catch_up(directory: str) -> list[Row]:
         kept = next(seat for seat in quorum.seats if seat.node_id == ours.leader_id)
         size = os.path.getsize(f"{kept.directory}/__cluster_metadata-0/{0:020d}.log")
         shutil.rmtree(lost.directory)
-        address = f"127.0.0.1:{free_port()}"
-        arguments = ["join", ours.leader, "--observer", "--node-id", "999", *FAST, *KEEP_THE_LOG]
-        arguments += ["--directory", f"{directory}/new", "--listen", address]
-        node = ControllerProcess(arguments, f"{directory}/new.log")
-        try:
-            taken, slower = _run(_catch_up(ours, node, address))
-        finally:
-            node.close()
+        neighbour = Neighbour(ours)
+        calm = _run(neighbour.alone(SECONDS))
+        burning = _run(neighbour.beside_a_loop(SECONDS))
+        for number in range(NEWCOMERS):
+            node, address = _newcomer(directory, ours.leader, 900 + number)
+            try:
+                _run(neighbour.beside_a_newcomer(node, address))
+            finally:
+                node.close()
+    taken = neighbour.seconds / NEWCOMERS
+    name, slower = "wiped follower", neighbour.slowed()
     note = (
         f"{CATCH_UP:,} records, {size / 1e6:.1f} MB in {taken:.2f} s: {size / taken / 1e6:.0f} MB/s"
     )
-    name = "wiped follower"
+    beside = (
+        f"of a serial caller beside it: {calm * 1e3:.1f} ms alone, {slower * 1e3:.1f} beside"
+        f" {NEWCOMERS} of them, {burning * 1e3:.1f} beside an empty loop on one of the cores"
+    )
     return [
         Row(f"{name}, records", CATCH_UP / taken, "records/s", 200_000, True, 0, "run", note),
-        Row(f"{name}, leader p99", slower, "x", 2, False, 0, "run", "of a serial caller beside it"),
+        Row(f"{name}, leader p99", slower / calm, "x", 2, False, 0, "run", beside),
     ]
 
 

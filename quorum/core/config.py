@@ -93,7 +93,10 @@ class RaftConfig:
     """How long a new high watermark waits for records to travel with. Under a steady load it never
     goes alone, and that is half of all fetches.
     """
-    fetch_bytes_max: int = 1 << 20
-    snapshot_chunk_bytes: int = 1 << 20
+    fetch_bytes_max: int = 1 << 17
+    """What a leader hands out at once: while it writes a reply it commits nothing. A megabyte makes
+    its p99 four times what it is while nobody catches up, this makes it two to three times.
+    """
+    snapshot_chunk_bytes: int = 1 << 17
     batch_bytes_max: int = 2 << 20
     epoch_lead_max: int = EPOCH_LEAD_MAX
