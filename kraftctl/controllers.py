@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kraftctl.session import Session
 from kraftlog.admin_types import QuorumDescription
+from kraftlog.cluster_health import Belief as Belief  # noqa: PLC0414 - part of this module
+from kraftlog.cluster_health import leader_of as leader_of  # noqa: PLC0414 - as above
 from kraftlog.durations import to_seconds
 from kraftlog.errors import KraftError, LeaderNotAvailable
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 ANSWER_MS = 2_000
 
-Belief = QuorumDescription | KraftError
 T = TypeVar("T")
 
 
@@ -33,14 +34,6 @@ def beliefs(session: Session) -> dict[str, Belief]:
     with session.admin() as admin:  # the addresses are those of brokers
         known = admin.controllers()
     return with_controllers(session, _describe_known, known)
-
-
-def leader_of(found: Iterable[Belief]) -> QuorumDescription | None:
-    """The leader of the newest epoch, if it is heard."""
-    known = [each for each in found if isinstance(each, QuorumDescription)]
-    newest = max((each.epoch for each in known), default=0)
-    leaders = [each for each in known if each.role == "leader" and each.epoch == newest]
-    return leaders[0] if leaders else None
 
 
 def find_leader(session: Session) -> QuorumDescription:

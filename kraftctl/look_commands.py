@@ -12,9 +12,18 @@ from kraftctl.output import Json, table
 from kraftctl.quorum_commands import BELIEFS, belief_row
 from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import ClusterDescription, TopicDescription
+from kraftlog.cluster_health import (
+    GREEN,
+    RED,
+    ClusterHealth,
+    Grade,
+    Problem,
+    judge_brokers,
+    judge_partitions,
+    judge_quorum,
+)
 from kraftlog.errors import ConfigError, KraftError
 
-GRADES = ("green", "yellow", "red")
 POLL_SECONDS = 0.2
 WATCH_SECONDS = 1.0
 
@@ -26,15 +35,11 @@ class Look:
     controllers: Mapping[str, Belief] = field(default_factory=dict)
     cluster: ClusterDescription | None = None
     topics: list[TopicDescription] = field(default_factory=list)
-    problems: list[tuple[str, str, str]] = field(default_factory=list)
-    """Grade, what is wrong, what to do next."""
+    problems: list[Problem] = field(default_factory=list)
 
     @property
-    def grade(self) -> str:
-        return max((grade for grade, _, _ in self.problems), key=GRADES.index, default="green")
-
-    def blame(self, grade: str, what: str, then: str) -> None:
-        self.problems.append((grade, what, then))
+    def grade(self) -> Grade:
+        return ClusterHealth(tuple(self.problems)).grade
 
 
 def look(session: Session) -> Look:
@@ -52,41 +57,15 @@ def look(session: Session) -> Look:
     except KraftError as error:
         is_down = session.local_controllers and not _answers(seen)
         then = "kraftctl up -d" if is_down else error.hint or "kraftctl quorum why"
-        seen.blame("red", error.message, then)
-    _judge_quorum(seen)
-    _judge_brokers(seen)
-    _judge_partitions(seen)
+        seen.problems.append(Problem(RED, error.message, then))
+    seen.problems += judge_quorum(seen.controllers)
+    seen.problems += judge_brokers(seen.cluster) if seen.cluster else ()
+    seen.problems += judge_partitions(seen.topics)
     return seen
 
 
 def _answers(seen: Look) -> bool:
     return any(not isinstance(each, KraftError) for each in seen.controllers.values())
-
-
-def _judge_quorum(seen: Look) -> None:
-    for address, belief in seen.controllers.items():
-        if isinstance(belief, KraftError):
-            seen.blame("yellow", f"controller at {address} does not answer", "kraftctl logs")
-    leader = leader_of(seen.controllers.values())
-    if seen.controllers and leader is None:
-        seen.blame("red", "no controller leads", "kraftctl quorum why")
-
-
-def _judge_brokers(seen: Look) -> None:
-    for broker in seen.cluster.brokers if seen.cluster else ():
-        if broker.fenced:
-            why = broker.fence_cause or "not caught up yet"
-            seen.blame("yellow", f"broker {broker.broker_id} is fenced: {why}", "kraftctl node ls")
-
-
-def _judge_partitions(seen: Look) -> None:
-    states = [each for topic in seen.topics for each in topic.partitions]
-    offline = sum(state.leader < 0 for state in states)
-    under = sum(len(state.isr) < len(state.replicas) for state in states)
-    if offline:
-        seen.blame("red", f"{offline} partitions have no leader", "kraftctl topic ls")
-    if under:
-        seen.blame("yellow", f"{under} partitions are under-replicated", "kraftctl node ls")
 
 
 @click.command()
@@ -102,7 +81,7 @@ def status(session: Session, *, watch: bool) -> int:
             session.output.line("\x1b[2J\x1b[H")
         session.output.show(_json(seen), _screen(seen))
         if not watch:
-            return OK if seen.grade == "green" else UNHEALTHY
+            return OK if seen.grade is GREEN else UNHEALTHY
         time.sleep(WATCH_SECONDS)
 
 
@@ -121,7 +100,7 @@ def health(session: Session, *, wait: bool, wanted: str, stable: str, within: st
     since: float | None = None
     while True:
         seen = look(session)
-        good = GRADES.index(seen.grade) <= GRADES.index(wanted)
+        good = seen.grade.is_as_good_as(Grade(wanted))
         since = (since or time.monotonic()) if good else None
         enough = since is not None and time.monotonic() - since >= to_seconds(stable, "--stable")
         if not wait or enough or time.monotonic() > deadline:
@@ -133,13 +112,13 @@ def health(session: Session, *, wait: bool, wanted: str, stable: str, within: st
 
 
 def _problems(seen: Look) -> list[Json]:
-    return [{"grade": grade, "what": what, "next": then} for grade, what, then in seen.problems]
+    return [{"grade": each.grade, "what": each.what, "next": each.hint} for each in seen.problems]
 
 
 def _verdict(seen: Look) -> list[str]:
     return [
         seen.grade.upper(),
-        *(f"  {what}   try: {then}" for _, what, then in seen.problems),
+        *(f"  {each.what}   try: {each.hint}" for each in seen.problems),
     ]
 
 
@@ -195,6 +174,6 @@ def _screen(seen: Look) -> str:
         )
         parts.append(f"TOPICS {cluster.topics}  PARTITIONS {cluster.partitions}")
     parts += [
-        f"{seen.grade.upper()} because: {what}   try: {then}" for _, what, then in seen.problems
+        f"{seen.grade.upper()} because: {each.what}   try: {each.hint}" for each in seen.problems
     ]
     return "\n".join(parts)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kraftlog.admin import Admin
     from kraftlog.admin_types import ConfigResource, NewTopic
+    from kraftlog.cluster_events import ClusterEvent
+    from kraftlog.cluster_health import GREEN, RED, YELLOW, ClusterHealth
     from kraftlog.consumer import Consumer
     from kraftlog.delivery import DeliveryFuture, FlushResult
     from kraftlog.errors import KraftError
@@ -26,7 +28,12 @@ if TYPE_CHECKING:
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 __all__ = [
+    "GREEN",
+    "RED",
+    "YELLOW",
     "Admin",
+    "ClusterEvent",
+    "ClusterHealth",
     "ConfigResource",
     "Consumer",
     "ConsumerRecord",
@@ -45,7 +52,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "GREEN": "cluster_health",
+    "RED": "cluster_health",
+    "YELLOW": "cluster_health",
     "Admin": "admin",
+    "ClusterEvent": "cluster_events",
+    "ClusterHealth": "cluster_health",
     "ConfigResource": "admin_types",
     "Consumer": "consumer",
     "ConsumerRecord": "records",

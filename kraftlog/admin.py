@@ -1,12 +1,13 @@
 """The synchronous admin client: the asynchronous one on a private thread."""
 
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Literal, Self, TypeVar, Unpack
 
 from kraftlog._admin_core import AdminArguments, AdminOptions
 from kraftlog._admin_offsets import OffsetPlace
+from kraftlog._admin_watch import HEALTH_TIMEOUT, WATCH_EVERY, Watch
 from kraftlog._later import not_yet
 from kraftlog._loop_thread import LoopThread
 from kraftlog.admin_types import (
@@ -24,6 +25,8 @@ from kraftlog.admin_types import (
     Voter,
 )
 from kraftlog.aio.admin import AsyncAdmin
+from kraftlog.cluster_events import ClusterEvent
+from kraftlog.cluster_health import GREEN, ClusterHealth, Grade
 from kraftlog.durations import Duration
 from kraftlog.errors import InvalidRequest
 from kraftlog.results import Results
@@ -215,6 +218,32 @@ class Admin:
 
     def describe_cluster(self, *, timeout: Duration | None = None) -> ClusterDescription:
         return self._run(lambda a: a.describe_cluster(timeout=timeout))
+
+    def health(self, *, timeout: Duration = HEALTH_TIMEOUT) -> ClusterHealth:
+        """Its grade, and why. A cluster that does not answer is RED; that is no error."""
+        return self._run(lambda a: a.health(timeout=timeout))
+
+    def wait_until(
+        self,
+        grade: Grade | str = GREEN,
+        timeout: Duration | None = None,
+        *,
+        stable: Duration = 0,
+    ) -> ClusterHealth:
+        """Until the cluster is at least that well, and has been for as long as `stable` says;
+        TimeoutError_ tells what is wrong with it.
+        """
+        return self._run(lambda a: a.wait_until(grade, timeout, stable=stable))
+
+    def watch(self, *, every: Duration = WATCH_EVERY) -> Iterator[ClusterEvent]:
+        """What changes from now on, for ever: brokers, leaders, replicas, topics."""
+        watch = Watch(every)
+        self._run(watch.begin)
+        return self._events(watch)
+
+    def _events(self, watch: Watch) -> Iterator[ClusterEvent]:
+        while True:
+            yield from self._run(watch.next_events)
 
     def unregister_broker(self, broker_id: int, *, timeout: Duration | None = None) -> None:
         """Forget a broker that will not come back."""

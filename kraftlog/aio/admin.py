@@ -1,7 +1,7 @@
 """The asynchronous admin client."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Literal, Self, Unpack
 
@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from kraftlog import _admin_wire as wire
 from kraftlog._admin_core import AdminArguments, AdminCore, AdminOptions
 from kraftlog._admin_offsets import OffsetPlace, delete_records, list_offsets
+from kraftlog._admin_watch import HEALTH_TIMEOUT, WATCH_EVERY, Watch, ask_health, wait_for_grade
 from kraftlog._client_wire import error_of
 from kraftlog._later import not_yet
 from kraftlog.admin_types import (
@@ -26,6 +27,8 @@ from kraftlog.admin_types import (
     TopicDescription,
     Voter,
 )
+from kraftlog.cluster_events import ClusterEvent
+from kraftlog.cluster_health import GREEN, ClusterHealth, Grade
 from kraftlog.durations import Duration, to_ms
 from kraftlog.errors import InvalidRequest, NotYetSupported
 from kraftlog.results import Results
@@ -359,6 +362,27 @@ class AsyncAdmin:
         """Take a broker out of service until it is let back in (`fenced=False`)."""
         request = controller_pb2.FenceBrokerRequest(broker_id=broker_id, fenced=fenced)
         await self._change("fence_broker", request, timeout)
+
+    async def health(self, *, timeout: Duration = HEALTH_TIMEOUT) -> ClusterHealth:
+        """Its grade, and why. A cluster that does not answer is RED; that is no error."""
+        return await ask_health(self, timeout)
+
+    async def wait_until(
+        self,
+        grade: Grade | str = GREEN,
+        timeout: Duration | None = None,
+        *,
+        stable: Duration = 0,
+    ) -> ClusterHealth:
+        """Until the cluster is at least that well, and has been for as long as `stable` says;
+        TimeoutError_ tells what is wrong with it.
+        """
+        limit = self._timeout_ms(timeout) / 1000
+        return await wait_for_grade(self, grade, limit, stable)
+
+    def watch(self, *, every: Duration = WATCH_EVERY) -> AsyncIterator[ClusterEvent]:
+        """What changes from the first step on, for ever: brokers, leaders, replicas, topics."""
+        return Watch(every).events(self)
 
     # -- the quorum
 

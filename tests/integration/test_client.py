@@ -7,6 +7,8 @@ from itertools import count
 import pytest
 
 from kraftlog import (
+    GREEN,
+    YELLOW,
     Admin,
     ConfigResource,
     Consumer,
@@ -189,6 +191,23 @@ def test_the_cluster_and_its_quorum(cluster: LocalCluster, admin: Admin) -> None
     assert {view.leader.node_id for view in views if view.leader} == {quorum.node.node_id}
     with Admin(bootstrap_controllers=admin.controllers()) as direct:
         assert direct.describe_cluster().cluster_id == described.cluster_id
+
+
+# R2: that a broker fell silent is told by whoever is asked
+def test_health_and_what_changes(cluster: LocalCluster, admin: Admin, topic: str) -> None:
+    assert admin.wait_until(GREEN, "60s").grade is GREEN
+    leader = admin.describe_topics(topic)[topic].partitions[0].leader
+    events = admin.watch(every="50ms")
+    cluster.kill(cluster.name_of(leader))
+    seen: set[tuple[str, int | None]] = set()
+    while not seen >= {("broker_fenced", leader), ("leader", None), ("isr", None)}:
+        event = next(events)
+        seen.add((event.kind, event.broker))
+    health = admin.health()
+    assert health.grade is YELLOW, health
+    assert f"broker {leader} is fenced" in str(health)
+    cluster.start_node(cluster.name_of(leader))
+    assert admin.wait_until(GREEN, "60s", stable="200ms").problems == ()
 
 
 def test_an_admin_survives_the_active_controller(cluster: LocalCluster, admin: Admin) -> None:

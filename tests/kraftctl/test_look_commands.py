@@ -1,24 +1,6 @@
 import pytest
 
-from kraftctl.look_commands import Look, _judge_quorum
-from kraftlog.errors import NetworkError
 from tests.kraftctl.conftest import Run, invoke
-
-
-def test_the_worst_problem_is_the_grade() -> None:
-    seen = Look()
-    assert seen.grade == "green"
-    seen.blame("yellow", "a", "b")
-    assert seen.grade == "yellow"
-    seen.blame("red", "c", "d")
-    assert seen.grade == "red"
-
-
-def test_a_quorum_without_a_leader_is_red() -> None:
-    seen = Look({"a:1": NetworkError("x")})
-    _judge_quorum(seen)
-    assert seen.grade == "red"
-    assert "kraftctl quorum why" in [then for _, _, then in seen.problems]
 
 
 @pytest.mark.slow

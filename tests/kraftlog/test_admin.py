@@ -17,6 +17,7 @@ from kraftlog.admin_types import (
     Subtract,
     Voter,
 )
+from kraftlog.cluster_health import GREEN, RED, YELLOW
 from kraftlog.errors import (
     ConfigError,
     ErrorCode,
@@ -24,6 +25,7 @@ from kraftlog.errors import (
     KraftError,
     NotYetSupported,
     OffsetOutOfRange,
+    TimeoutError_,
     TopicExists,
     UnknownTopicOrPartition,
 )
@@ -356,6 +358,78 @@ def test_what_a_broker_has(toys: ToyCluster) -> None:
             admin.describe_replicas(9)
         with pytest.raises(KraftError, match="describe_replicas"):
             admin.describe_replicas(1)  # the toys have none of it
+
+
+class Cluster:
+    """What the toy controllers say of one broker and the topic t; every change is a new offset."""
+
+    def __init__(self, quorum: ToyQuorum) -> None:
+        self.fenced = False
+        self.leader = 1
+        self.offset = 1
+        self.flips = False
+        """Whether it is another one at every look."""
+        quorum.answers |= {"describe_cluster": self.cluster, "describe_topics": self.topics}
+
+    def change(self, *, fenced: bool, leader: int) -> None:
+        self.fenced, self.leader = fenced, leader
+        self.offset += 1
+
+    def cluster(self, _: Request) -> Reply:
+        if self.flips:
+            self.change(fenced=not self.fenced, leader=self.leader)
+        reply = Reply(offset=self.offset)
+        told = reply.describe_cluster
+        told.cluster_id, told.controller_id, told.epoch = CLUSTER_ID, 101, 7
+        told.brokers.add(broker_id=1, incarnation_id=ID.raw, fenced=self.fenced)
+        return reply
+
+    def topics(self, _: Request) -> Reply:
+        reply = Reply(offset=self.offset)
+        topic = reply.describe_topics.topics.add(name="t", topic_id=ID.raw)
+        topic.partitions.add(partition=0, leader_id=self.leader, replicas=[1], isr=[1])
+        return reply
+
+
+def test_health_says_what_is_wrong(quorum: ToyQuorum) -> None:
+    cluster = Cluster(quorum)
+    with admin_of(quorum) as admin:
+        assert admin.health().grade is GREEN
+        assert admin.wait_until(GREEN, "5s", stable="1ms").problems == ()
+        cluster.change(fenced=True, leader=1)
+        assert str(admin.health()) == "YELLOW; broker 1 is fenced: not caught up yet"
+        assert admin.wait_until("yellow", "5s").grade is YELLOW
+        with pytest.raises(TimeoutError_, match=r"within 0\.3 s: YELLOW; broker 1"):
+            admin.wait_until(GREEN, "300ms")
+        cluster.change(fenced=False, leader=-1)
+        assert str(admin.health()) == "RED; 1 partitions have no leader"
+        quorum.stop(103)
+        assert [each.grade for each in admin.health().problems] == [YELLOW, RED]
+        with pytest.raises(ConfigError, match="green, yellow, red"):
+            admin.wait_until("fine")
+    with pytest.raises(InvalidRequest, match="closed"):
+        admin.health()
+
+
+def test_a_cluster_that_does_not_answer_is_red() -> None:
+    for admin in (Admin("127.0.0.1:1"), Admin(bootstrap_controllers="127.0.0.1:1")):
+        with admin:
+            assert admin.health(timeout="200ms").grade is RED
+            with pytest.raises(TimeoutError_, match="RED"):
+                admin.wait_until(timeout="200ms")
+
+
+def test_watching_tells_what_changes_from_then_on(quorum: ToyQuorum) -> None:
+    cluster = Cluster(quorum)
+    with admin_of(quorum) as admin:
+        events = admin.watch(every="5ms")
+        cluster.change(fenced=True, leader=-1)
+        assert [next(events).kind for _ in range(2)] == ["broker_fenced", "leader"]
+        cluster.change(fenced=False, leader=1)
+        assert [str(next(events)) for _ in range(2)] == [
+            "broker_unfenced 1",
+            "leader t-0: none in epoch 0 -> 1 in epoch 0",
+        ]
 
 
 def test_what_comes_later_is_refused_by_name() -> None:

@@ -21,6 +21,11 @@ EXPORTED: dict[str, set[str]] = {
     "kraftctl": set(),
     "kraftlog": {
         "Admin",
+        "ClusterEvent",
+        "ClusterHealth",
+        "GREEN",
+        "RED",
+        "YELLOW",
         "ConfigResource",
         "Consumer",
         "ConsumerRecord",

@@ -3,9 +3,10 @@ import asyncio
 import pytest
 
 from kraftlog.aio import AsyncAdmin
+from kraftlog.cluster_health import GREEN
 from kraftlog.errors import InvalidRequest, NotYetSupported
 from kraftlog.types import TopicPartition
-from tests.kraftlog.test_admin import create
+from tests.kraftlog.test_admin import Cluster, create
 from tests.kraftlog.test_consumer import fill
 from tests.kraftlog.toy_cluster import ToyCluster
 from tests.kraftlog.toy_controller import ToyQuorum
@@ -26,6 +27,12 @@ def test_the_same_calls_awaited(toys: ToyCluster) -> None:
                 assert all(each.ok for each in results)
                 assert (await admin.list_offsets({T0: "end"}))[T0].offset == 5
                 assert (await admin.describe_quorum()).role == "leader"
+                cluster = Cluster(quorum)
+                assert (await admin.wait_until(GREEN)) == (await admin.health())
+                cluster.flips = True
+                async for event in admin.watch(every="5ms"):
+                    assert event.kind in ("broker_fenced", "broker_unfenced")
+                    break
                 with pytest.raises(NotYetSupported):
                     admin.list_groups()
         with pytest.raises(InvalidRequest, match="closed"):
