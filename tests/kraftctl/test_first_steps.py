@@ -1,40 +1,17 @@
 """The blocks of the README that a shell runs, run by a shell; `tests/tidy` runs those in Python."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.kraftctl.shells import blocks_of, in_shell
 from tests.tidy.repository import make_targets
 from tests.tidy.source import ROOT
 
-BLOCKS = re.findall(
-    r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
-)
+BLOCKS = blocks_of(ROOT / "README.md", "sh")
 SET_UP = re.compile(r"^make (\w+)(?= |$)(.*&& \. \.venv/bin/activate)?")
-
-
-def in_shell(script: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """With `kraftctl` at hand, and a user who has nothing yet."""
-    bin_directory = os.path.dirname(sys.executable)
-    environment = {
-        "PATH": f"{bin_directory}:{os.environ['PATH']}",
-        "HOME": str(home),
-        "XDG_RUNTIME_DIR": str(home),
-        "KRAFTCTL_ANY_PORT": "1",
-    }
-    return subprocess.run(
-        ["/bin/bash", "-ec", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=home,
-        env=environment,
-    )
 
 
 def test_blocks_begin_with_verbs_of_make_or_go_on() -> None:
