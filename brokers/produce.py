@@ -1,6 +1,6 @@
 """Produce: append a batch to each of several partitions, and answer when it is safe enough.
 
-    acks=0    never answered
+    acks=0    answered only where it is refused, so that who sent it looks for the leader again
     acks=1    when it is in our log; where copies must be flushed, when it is flushed here
     acks=all  when it is below the high watermark: every in-sync replica has fetched it in this
               leader epoch, and there are at least min.insync.replicas of them
@@ -173,7 +173,8 @@ class _Produce:
             # An answer without an error is a promise, so nothing may become one by being left out.
             done = each.error is not None or each.base_offset != NO_OFFSET
             invariant(done, "a batch was neither appended nor refused", partition=each.partition)
-        self._on_done(ProduceReply(self._results if self._request.acks else ()))
+        is_silent = self._request.acks == 0 and all(each.error is None for each in self._results)
+        self._on_done(ProduceReply(() if is_silent else self._results))
 
 
 def _refuse_all(request: ProduceRequest, error: KraftError) -> ProduceReply:

@@ -50,7 +50,7 @@ class ProduceResult:
 
 @dataclass(frozen=True, slots=True)
 class ProduceReply:
-    """In the order of the request; empty for acks=0."""
+    """In the order of the request; empty for acks=0, unless something was refused."""
 
     parts: Sequence[ProduceResult] = ()
 

@@ -266,14 +266,26 @@ class BrokerService:
     ) -> Begin:
         asked = data_wire.layout(envelope.produce.topics, backend.cluster.directory)
         request = data_wire.decode_produce(envelope.produce, asked)
-        if request.acks == 0:
-            return lambda: backend.data.produce(request, lambda _: exchange.stay_silent())
-        turn = stream.order.begin(part.partition for part in request.parts)
 
-        def on_done(answered: ProduceReply) -> None:
+        def encode(answered: ProduceReply) -> broker_pb2.BrokerReply:
             reply = exchange.begin_reply()
             reply.produce.SetInParent()
             data_wire.write_produce(reply.produce, asked, answered.parts, backend.cluster.directory)
+            return reply
+
+        def on_silent_done(answered: ProduceReply) -> None:
+            # Who sends to the wrong broker would otherwise never learn it.
+            if answered.parts or any(topic.topic_id is None for topic in asked):
+                exchange.answer(encode(answered))
+            else:
+                exchange.stay_silent()
+
+        if request.acks == 0:
+            return lambda: backend.data.produce(request, on_silent_done)
+        turn = stream.order.begin(part.partition for part in request.parts)
+
+        def on_done(answered: ProduceReply) -> None:
+            reply = encode(answered)
             stream.order.finish(turn, lambda: exchange.answer(reply))
 
         return lambda: backend.data.produce(request, on_done)

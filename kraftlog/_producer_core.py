@@ -77,7 +77,7 @@ class ProducerCore:
     async def close(self) -> None:
         """What has no answer by now gets none any more."""
         if self._options.acks == 0:
-            await self.sender.wait_answered(LAST_WRITES_SECONDS)
+            await self.sender.wait_taken(LAST_WRITES_SECONDS)
         self.end(closed_error())
         await self._background.close()
 

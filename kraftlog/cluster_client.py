@@ -97,6 +97,8 @@ class ClusterClient:
                 parse=parse_broker_replies,
                 resolve=self._resolve,
                 channel_options=self._channel_options,
+                # With acks=0 a broker speaks only of what it refuses, and nobody waits for that.
+                on_stray=lambda _: self.want_refresh(),
             )
             self._streams[address, purpose] = stream
             self._background.start(stream.run(), f"{purpose} stream to {address}")

@@ -98,6 +98,7 @@ class _Open(Generic[R]):
     on_unsent: Callable[[], None] | None
     deadline: float
     size: int
+    is_silent: bool
     written: bool = False
 
 
@@ -116,9 +117,11 @@ class RequestStream(Generic[R]):
         resolve: Resolve = str,
         reopen_when_late: bool = False,
         channel_options: ChannelOptions = (),
+        on_stray: Callable[[R], None] | None = None,
     ) -> None:
         """`parse` gives the replies in a message. `reopen_when_late`: a missed deadline closes the
-        stream, for peers that always answer in time or not at all.
+        stream, for peers that always answer in time or not at all. `on_stray` is given what comes
+        for a request that nobody waits for any more.
         """
         self.address = address
         self._loop = asyncio.get_running_loop()
@@ -127,6 +130,7 @@ class RequestStream(Generic[R]):
         self._resolve = resolve
         self._reopen_when_late = reopen_when_late
         self._channel_options = channel_options
+        self._on_stray = on_stray
         self._channel: grpc.aio.Channel | None = None
         self._target = ""
         self._call: _Call | None = None
@@ -135,6 +139,8 @@ class RequestStream(Generic[R]):
         self._queued = asyncio.Event()
         self._open: dict[int, _Open[R]] = {}
         self._open_bytes = 0
+        self._being_said: list[int] = []
+        """What is silent in the message that is being written."""
         self._correlation_id = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -147,10 +153,12 @@ class RequestStream(Generic[R]):
         timeout_ms: float,
         on_reply: Callable[[R | None], None],
         on_unsent: Callable[[], None] | None = None,
+        silent: bool = False,
     ) -> None:
         """Queue a request. `on_reply` is called once: with the reply, or with None if there is none
         in time, and then its outcome is unknown. Where `on_unsent` is given it is called instead if
-        nothing of the request was written. ThrottledError if too much is open already.
+        nothing of the request was written. ThrottledError if too much is open already. `silent`: it
+        gets no reply, and is over when it is written.
         """
         if len(self._open) >= OPEN_REQUESTS_MAX or self._open_bytes >= OPEN_BYTES_MAX:
             raise ThrottledError(
@@ -161,7 +169,7 @@ class RequestStream(Generic[R]):
         self._correlation_id += 1
         framed = frame(encode(self._correlation_id))
         deadline = self._loop.time() + timeout_ms / 1000
-        self._open[self._correlation_id] = _Open(on_reply, on_unsent, deadline, len(framed))
+        self._open[self._correlation_id] = _Open(on_reply, on_unsent, deadline, len(framed), silent)
         self._open_bytes += len(framed)
         self._frames.append(framed)
         self._frame_numbers.append(self._correlation_id)
@@ -227,6 +235,7 @@ class RequestStream(Generic[R]):
             call.cancel()
 
     def _fail_all(self) -> None:
+        self._being_said.clear()
         self._frames.clear()
         self._frame_numbers.clear()
         for number in list(self._open):
@@ -292,6 +301,7 @@ class RequestStream(Generic[R]):
                 await _unless_over(call.wait_for_connection())
                 while self._frames and self._call is call:
                     await _unless_over(call.write(self._take_message()))
+                    self._end_silent()
         except _CallOver as over:
             logger.debug("the stream to %s ended: %s", self.address, over)
             call.cancel()
@@ -303,15 +313,28 @@ class RequestStream(Generic[R]):
             number = self._frame_numbers.popleft()
             if number in self._open:
                 self._open[number].written = True
+                if self._open[number].is_silent:
+                    self._being_said.append(number)
         return message
+
+    def _end_silent(self) -> None:
+        said, self._being_said = self._being_said, []
+        for number in said:
+            self._settle(number, None)
 
     async def _read(self, call: _Call) -> None:
         try:
             while isinstance(message := await _unless_over(call.read()), bytes):
                 for reply in self._parse(message):
-                    self._settle(reply.correlation_id, reply)
+                    self._take_reply(reply)
         except (_CallOver, DecodeError) as over:
             logger.debug("the stream to %s ended: %s", self.address, over)
+
+    def _take_reply(self, reply: R) -> None:
+        if reply.correlation_id in self._open:
+            self._settle(reply.correlation_id, reply)
+        elif self._on_stray is not None:
+            self._on_stray(reply)
 
 
 T = TypeVar("T")

@@ -35,7 +35,7 @@ from kraftlog.errors import (
 )
 from kraftlog.producer_options import ProducerOptions
 from kraftlog.retry import needs_new_view
-from kraftlog.rpc import broker_pb2
+from kraftlog.rpc import broker_pb2, common_pb2
 from kraftlog.send_window import Batch, ProducerIdentity, is_repeat_of_old
 from kraftlog.types import TopicPartition
 
@@ -66,6 +66,8 @@ class Sender:
         self._timer: asyncio.TimerHandle | None = None
         self._open: dict[int, int] = {}
         """Requests without an answer, by broker."""
+        self._silent_to: set[str] = set()
+        """Addresses that were sent what gets no answer."""
         self._throttled: dict[int, float] = {}
         """Until when a broker wants nothing from us."""
         self._asking_identity = False
@@ -264,6 +266,7 @@ class Sender:
                 timeout_ms=timeout_ms,
                 on_reply=on_reply,
                 on_unsent=on_unsent,
+                silent=self._options.acks == 0,
             )
         except ThrottledError as error:
             throttled = Produced(error=error)
@@ -272,6 +275,7 @@ class Sender:
             return False
         self._open[node_id] = self._open.get(node_id, 0) + 1
         if self._options.acks == 0:
+            self._silent_to.add(address)
             self._settle(items, lambda _: Produced())
         return True
 
@@ -356,15 +360,25 @@ class Sender:
         if needs_new_view(error):
             self._client.want_refresh()
 
-    async def wait_answered(self, seconds: float) -> None:
-        """Until nothing is under way, or so long. With acks=0 nobody else waits for that, and what
-        is queued for a connection would be lost with it.
+    async def wait_taken(self, seconds: float) -> None:
+        """Until brokers have all that got no answer, or so long. With acks=0 nobody else waits for
+        that, and what is on its way would be lost with its stream.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while any(self._open.values()):
                     self._answered.clear()
                     await self._answered.wait()
+                await asyncio.gather(*map(self._wait_read, self._silent_to))
+
+    async def _wait_read(self, address: str) -> None:
+        """Requests of a stream are handled in order: an answered one is behind all before it."""
+        question = common_pb2.ApiVersionsRequest()
+        timeout_ms = self._options.common.request_timeout_ms
+        with contextlib.suppress(KraftError):
+            await self._client.ask(
+                address, "api_versions", question, timeout_ms=timeout_ms, purpose="produce"
+            )
 
     # -- the end of a batch
 

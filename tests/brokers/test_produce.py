@@ -52,6 +52,18 @@ async def test_acks_0_says_nothing(tmp_path: Path) -> None:
 
 
 @async_test
+async def test_acks_0_is_told_what_was_refused(tmp_path: Path) -> None:
+    # R18
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t")
+        follower = cluster.brokers[2].manager
+        replies: list[ProduceReply] = []
+        follower.produce(ProduceRequest(0, 0, [ProducePart(topic, batch(b"a"))]), replies.append)
+        await until(lambda: bool(replies))
+        assert error_of(replies[0].parts[0]).code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@async_test
 async def test_acks_of_no_kind_are_refused(tmp_path: Path) -> None:
     async with Cluster(tmp_path, count=1) as cluster:
         topic = await cluster.create("t", replicas=(1,))

@@ -209,6 +209,20 @@ def test_acks_0_gets_no_answer_and_the_stream_goes_on(tmp_path: Path) -> None:  
     run(story())
 
 
+def test_acks_0_hears_of_what_was_refused(tmp_path: Path) -> None:  # R17, R18
+    async def story() -> None:
+        async with Cluster(tmp_path) as cluster:
+            await cluster.create("t")
+            async with served(cluster.brokers[2].manager) as broker, broker.stream() as client:
+                client.send(produce(b"a", acks=0))
+                await until(lambda: bool(client.replies), "the refusal")
+                part = client.replies[0].produce.topics[0].partitions[0]
+                assert part.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+                assert part.error.leader.leader.node_id == 1
+
+    run(story())
+
+
 def test_what_is_parked_is_forgotten_with_its_stream(tmp_path: Path) -> None:
     async def story() -> None:
         async with Cluster(tmp_path) as cluster:

@@ -80,6 +80,16 @@ def test_there_and_back(cluster: LocalCluster, topic: str, compression: str) -> 
         )
 
 
+# R18, R32: nobody answers what is sent with acks=0, and nobody waits for an answer
+def test_fire_and_forget(cluster: LocalCluster, admin: Admin, topic: str) -> None:
+    with Producer[bytes, bytes](cluster.bootstrap, acks=0, linger=0, max_in_flight=1) as producer:
+        for number in range(200):
+            producer.send(topic, b"%d" % number, partition=0)
+            assert producer.flush("10s") == (0, 0)
+    place = TopicPartition(topic, 0)
+    assert admin.list_offsets({place: "end"})[place].offset == 200
+
+
 # R34: leaders die, and nothing acknowledged is lost, doubled or reordered
 def test_a_producer_and_a_consumer_survive_their_leaders(cluster: LocalCluster, topic: str) -> None:
     place = TopicPartition(topic, 0)

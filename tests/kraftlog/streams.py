@@ -98,8 +98,19 @@ async def serving(handle: Handle = echo) -> AsyncIterator[Server]:
 
 
 @asynccontextmanager
-async def streaming(address: str, *, reopen_when_late: bool = False) -> AsyncIterator[Stream]:
-    stream = RequestStream(address, METHOD, parse=parse_replies, reopen_when_late=reopen_when_late)
+async def streaming(
+    address: str,
+    *,
+    reopen_when_late: bool = False,
+    on_stray: Callable[[Reply], None] | None = None,
+) -> AsyncIterator[Stream]:
+    stream = RequestStream(
+        address,
+        METHOD,
+        parse=parse_replies,
+        reopen_when_late=reopen_when_late,
+        on_stray=on_stray,
+    )
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(stream.run())
         yield stream

@@ -62,6 +62,30 @@ def test_replies_come_in_any_order() -> None:
     run(story())
 
 
+def test_a_silent_request_is_over_when_it_is_written() -> None:
+    heard: list[int] = []
+    strays: list[Reply] = []
+
+    def speak_up_at_the_last(request: Request, send: Send) -> None:
+        heard.append(request.fetch.offset)
+        send(answer(request) if request.fetch.offset == 199 else b"")  # b"": done, no reply
+
+    async def story() -> None:
+        over: list[Reply | None] = []
+        async with (
+            serving(speak_up_at_the_last) as server,
+            streaming(server.address, on_stray=strays.append) as stream,
+        ):
+            for number in range(200):  # far more than may be open
+                stream.send(ask(number), timeout_ms=60_000, on_reply=over.append, silent=True)
+                await until(lambda: len(over) == len(heard) == number + 1)  # noqa: B023
+            await until(lambda: bool(strays))
+        assert over == [None] * 200
+        assert [echoed(each) for each in strays] == [199]
+
+    run(story())
+
+
 def test_a_late_reply_is_dropped_and_the_others_go_on() -> None:
     late: list[Send] = []
 

@@ -1,6 +1,7 @@
 """What a producer does about trouble: real sockets and logs, faults at the broker."""
 
 import threading
+import time
 
 import pytest
 
@@ -215,6 +216,29 @@ def test_acks_0_waits_for_nobody(toys: ToyCluster) -> None:
         toys.release_held()
         p.send("t", b"b", partition=0)
     until(lambda: toys.values("t") == [b"a", b"b"], "both arrive")
+
+
+# R32: brokers do not answer what is sent so, and nothing waits for that
+def test_acks_0_is_not_held_up_by_answers_that_never_come(toys: ToyCluster) -> None:
+    with producer(toys, acks=0, linger=0, request_timeout="60s") as p:
+        for number in range(100):  # one request each, more than may be open at a time
+            p.send("t", b"%d" % number, partition=0)
+            until(lambda: len(toys.values("t")) > number, "it arrives")  # noqa: B023 - called now
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 0.5  # closing waits for the broker, not for a timeout
+    assert toys.values("t") == [b"%d" % number for number in range(100)]
+
+
+def test_acks_0_finds_the_new_leader(toys: ToyCluster) -> None:
+    with producer(toys, acks=0) as p:
+        p.partitions_for("t")
+        toys.truth.lead("t", 0, 2)
+
+        def arrives() -> bool:
+            p.send("t", b"x", partition=0).result("20s")
+            return bool(toys.values("t"))
+
+        until(arrives, "what is sent goes to who leads now")
 
 
 def test_many_partitions_go_in_one_request(toys: ToyCluster) -> None:

@@ -166,7 +166,10 @@ class Broker:
             case "metadata":
                 send(broker_pb2.BrokerReply(metadata=self.truth.metadata(request.metadata)))
             case "produce":
-                send(broker_pb2.BrokerReply(produce=self.produce(request.produce)))
+                reply = self.produce(request.produce)
+                parts = (part for topic in reply.topics for part in topic.partitions)
+                if request.produce.acks != 0 or any(part.HasField("error") for part in parts):
+                    send(broker_pb2.BrokerReply(produce=reply))
                 self.sessions.wake_all()
             case "init_producer_id":
                 self.truth.next_producer_id += 1
@@ -198,7 +201,7 @@ class Broker:
                     ).base_offset
                 except KraftError as error:
                     each.error.CopyFrom(self.truth.error(error, known))
-        return reply if request.acks != 0 else broker_pb2.ProduceReply()
+        return reply
 
     def list_offsets(self, request: broker_pb2.ListOffsetsRequest) -> broker_pb2.ListOffsetsReply:
         reply = broker_pb2.ListOffsetsReply()
