@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 
-from kraftctl.exit_codes import OK, exit_code
+from kraftctl.exit_codes import INTERRUPTED, OK, exit_code
 from kraftctl.output import Json
 from kraftctl.supervisor import Shape, supervise
 from kraftlog.errors import KraftError
@@ -16,6 +16,9 @@ def main(argv: Sequence[str]) -> int:
     except KraftError as error:
         sys.stderr.write(f"error: {error.message}\nhint:  {error.hint}\n")
         return exit_code(error)
+    except KeyboardInterrupt:
+        sys.stderr.write("error: it was told to stop before it was ready\n")
+        return INTERRUPTED
     return OK
 
 

@@ -14,7 +14,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Self
 
 from kraftctl.control import ControlServer, socket_path
 from kraftctl.exit_codes import Conflict
@@ -53,8 +54,8 @@ class Shape:
         return cls(**json.loads(text))
 
 
-class _Asked(Exception):
-    """Somebody asked the supervisor to end."""
+class _Asked(BaseException):
+    """Somebody asked the supervisor to end; nothing on the way may take it for an error."""
 
 
 @contextlib.contextmanager
@@ -84,26 +85,38 @@ def make_directory(directory: str) -> None:
 
 
 def supervise(shape: Shape, on_ready: Callable[[Json], None]) -> None:
-    """Run a cluster until SIGTERM, SIGINT or the request `down`; then stop it in order."""
-    with locked(shape.directory), _signals(), contextlib.suppress(_Asked):
-        if is_ephemeral(shape.directory):
-            _empty(shape.directory)  # left by one that had no time to clean up
-        layout = load(shape.directory)
-        if layout is not None:
-            _adapt(layout, shape)
-        is_there = layout is not None
-        try:
-            with _cluster(shape) as cluster:
-                _remember(cluster.layout, shape, is_new=not is_there)
-                is_there = True
-                Supervisor(cluster).serve(on_ready)
-        except PortTaken as error:
-            raise _taken(error) from None
-        finally:
-            if not is_there:
-                _empty(shape.directory)
-            elif is_ephemeral(shape.directory):
-                shutil.rmtree(shape.directory)
+    """Run a cluster until SIGTERM, SIGINT or the request `down`; then stop it in order.
+
+    KeyboardInterrupt: it was told to stop before it was ready. Nothing of it runs then, and of a
+    cluster that was to be new nothing stays.
+    """
+    with locked(shape.directory):
+        signals = _Signals()
+        with signals, contextlib.suppress(_Asked):
+            _run(shape, lambda described: signals.ready(on_ready, described))
+        if signals.count and not signals.is_ready:
+            raise KeyboardInterrupt
+
+
+def _run(shape: Shape, on_ready: Callable[[Json], None]) -> None:
+    if is_ephemeral(shape.directory):
+        _empty(shape.directory)  # left by one that had no time to clean up
+    layout = load(shape.directory)
+    if layout is not None:
+        _adapt(layout, shape)
+    is_there = layout is not None
+    try:
+        with _cluster(shape) as cluster:
+            _remember(cluster.layout, shape, is_new=not is_there)
+            is_there = True
+            Supervisor(cluster).serve(on_ready)
+    except PortTaken as error:
+        raise _taken(error) from None
+    finally:
+        if not is_there:
+            _empty(shape.directory)
+        elif is_ephemeral(shape.directory):
+            shutil.rmtree(shape.directory)
 
 
 def _cluster(shape: Shape) -> LocalCluster:
@@ -181,17 +194,37 @@ def _empty(directory: str) -> None:
             os.unlink(path)
 
 
-@contextlib.contextmanager
-def _signals() -> Iterator[None]:
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        raise _Asked
+class _Signals:
+    """The first one ends the cluster: in order once it is ready, before that at once. The second
+    one does not wait for the order. More change nothing: the end is near.
+    """
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def __init__(self) -> None:
+        self.count = 0
+        self.is_ready = False
+        self._before = contextlib.ExitStack()
+
+    def ready(self, on_ready: Callable[[Json], None], described: Json) -> None:
+        on_ready(described)
+        self.is_ready = True
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count == 1 or (self.count == 2 and self.is_ready):
+            raise _Asked
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._before.callback(signal.signal, number, signal.signal(number, self._ask))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._before.close()
 
 
 class Supervisor:

@@ -1,11 +1,13 @@
 """`kraftctl up`: a cluster of real processes on this machine, or what is missing of it."""
 
+import contextlib
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
 
 import click
 
@@ -25,6 +27,7 @@ from kraftctl.supervisor import (
 from kraftlog.errors import ConfigError, TimeoutError_
 
 BASE_PORT = 19_000
+LOG = "supervisor.log"
 START_SECONDS = 90.0
 POLL_SECONDS = 0.05
 
@@ -75,7 +78,8 @@ def up(
     if is_running(shape.directory):
         _grow(session, shape)
     else:
-        _start_detached(shape)
+        with _interrupted(session, name):
+            _start_detached(shape)
     described = ask(socket_path(shape.directory, os.environ), "ps")
     _ready(session, name, wanted, described)
     return OK
@@ -144,7 +148,7 @@ def _grow(session: Session, shape: Shape) -> None:
 def _start_detached(shape: Shape) -> None:
     """A supervisor of its own session, which says when it is ready by answering."""
     make_directory(shape.directory)
-    log = os.path.join(shape.directory, "supervisor.log")
+    log = os.path.join(shape.directory, LOG)
     begun = os.path.getsize(log) if os.path.exists(log) else 0
     pid = os.posix_spawn(
         sys.executable,
@@ -157,15 +161,31 @@ def _start_detached(shape: Shape) -> None:
         ],
         setsid=True,
     )
+    try:
+        ended = _wait_ready(pid, shape.directory)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+        raise
+    if ended is not None:
+        raise _failure(log, begun, ended)
+
+
+def _wait_ready(pid: int, directory: str) -> int | None:
+    """Until the supervisor answers; if it ends instead, its exit code."""
     deadline = time.monotonic() + START_SECONDS
-    while not is_running(shape.directory):
+    while not is_running(directory):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            raise _failure(log, begun, os.waitstatus_to_exitcode(status))
+            return os.waitstatus_to_exitcode(status)
         if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGTERM)
-            raise TimeoutError_(f"the cluster was not ready within {START_SECONDS:.0f} s", hint=log)
+            raise TimeoutError_(
+                f"the cluster was not ready within {START_SECONDS:.0f} s",
+                hint=f"what it said: {directory}/{LOG}",
+            )
         time.sleep(POLL_SECONDS)
+    return None
 
 
 def _failure(log: str, begun: int, code: int) -> Exception:
@@ -178,6 +198,23 @@ def _failure(log: str, begun: int, code: int) -> Exception:
     return error_of(code, f"the cluster did not start: {message}", hint or f"all of it: {log}")
 
 
+@contextlib.contextmanager
+def _interrupted(session: Session, name: str) -> Iterator[None]:
+    """Say what Ctrl-C has led to where it comes too early; SIGTERM is the same here."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        session.output.note(f"{name} was not ready yet; nothing of it runs")
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _run_here(session: Session, name: str, shape: Shape, topics: Sequence[Topic]) -> int:
     """In the foreground, until Ctrl-C."""
 
@@ -186,7 +223,8 @@ def _run_here(session: Session, name: str, shape: Shape, topics: Sequence[Topic]
         ends = "with its data" if shape.ephemeral else "its data stays"
         session.output.note(f"Ctrl-C stops it; {ends}")
 
-    supervise(shape, on_ready)
+    with _interrupted(session, name):
+        supervise(shape, on_ready)
     if shape.ephemeral:
         session.places.forget_current(name)
     session.output.note(f"{name} is stopped")

@@ -1,5 +1,6 @@
 """`kraftctl up` in the foreground, and what its flags say."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -88,4 +89,64 @@ def test_ctrl_c_ends_a_combined_cluster_and_an_ephemeral_one_leaves_nothing(
     assert "next       kraftctl status" in out
     assert err.splitlines() == ["Ctrl-C stops it; with its data", "dev is stopped"]
     assert not os.path.exists(str(shown.pick("directory")))
+    assert invoke("ps", env=env).code == 5
+
+
+def _processes_below(pid: int) -> list[int]:
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [each for child in map(int, children) for each in (child, *_processes_below(child))]
+    return []
+
+
+def _is_alive(pid: int) -> bool:
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def _is_node(pid: int) -> bool:
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return b"kraftlog.local.child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found by /proc")
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_before_it_is_ready_leaves_nothing(
+    tmp_path: Path, *, detach: bool, number: signal.Signals
+) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
+    env |= {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    command = ["-m", "kraftctl", "up", "-c", "1", "-n", "1", "--any-port", *["-d"] * detach]
+    begun: list[int] = []
+
+    def nodes() -> list[int]:
+        begun[:] = _processes_below(process.pid)
+        return list(filter(_is_node, begun))
+
+    with subprocess.Popen(
+        [sys.executable, *command],
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_until(lambda: len(nodes()) == 2, "the nodes")
+            os.kill(nodes()[0], signal.SIGSTOP)  # so it cannot be ready
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+            left = list(filter(_is_alive, begun))
+        finally:
+            process.kill()
+            for pid in filter(_is_alive, begun):
+                os.kill(pid, signal.SIGKILL)
+    assert (process.returncode, out) == (130, "")
+    assert err == "dev was not ready yet; nothing of it runs\n"
+    assert left == []
+    assert list(tmp_path.glob("data/**/c1*")) == []
+    assert not (tmp_path / "config").exists()
     assert invoke("ps", env=env).code == 5
