@@ -12,7 +12,7 @@ is left out, loudly: the log tells which, and the metric counts.
 import asyncio
 import heapq
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from itertools import count
 
 from brokers.cluster import ClusterChange
@@ -26,7 +26,7 @@ from metadata_log.codec import decode_record
 from metadata_log.delta import advance, diff
 from metadata_log.image import EMPTY, Image
 from metadata_log.records import Record
-from metadata_log.replay import Draft, load
+from metadata_log.replay import RECORDS_AT_ONCE, Draft, load_by_pieces
 from metadata_log.snapshot import write_values
 from quorum.observer import CommittedBatch, Snapshot
 
@@ -78,18 +78,25 @@ class MetadataFollower:
         self.gathered.add(delta)
         self.changed.set()
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
-        records = (self._decode(value) for value in snapshot.values())
-        known = [record for record in records if record is not None]
-        before, self.image = self.image, self._load(known, snapshot.id.end_offset)
-        self.gathered.add(diff(before, self.image))
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
+        known = yield from self._decode_by_pieces(snapshot)
+        try:
+            image = yield from load_by_pieces(known, snapshot.id.end_offset)
+        except StorageError:
+            image = yield from load_by_pieces(self._fitting(known), snapshot.id.end_offset)
+        before, self.image = self.image, image
+        self.gathered.add(diff(before, image))
         self.changed.set()
 
-    def _load(self, records: Sequence[Record], end_offset: int) -> Image:
-        try:
-            return load(records, end_offset)
-        except StorageError:
-            return load(self._fitting(records), end_offset)
+    def _decode_by_pieces(self, snapshot: Snapshot) -> Generator[None, None, list[Record]]:
+        known = []
+        for number, value in enumerate(snapshot.values(), 1):
+            record = self._decode(value)
+            if record is not None:
+                known.append(record)
+            if number % RECORDS_AT_ONCE == 0:
+                yield
+        return known
 
     def _fitting(self, records: Sequence[Record]) -> Iterator[Record]:
         """Those records of a snapshot that fit together."""

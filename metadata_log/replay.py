@@ -11,9 +11,10 @@ collects the changes of a step in ordinary dicts and makes one new image of them
 
 from __future__ import annotations  # rpds' maps are generic for type checkers only
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 
 from rpds import HashTrieMap
 
@@ -48,6 +49,8 @@ from metadata_log.records import (
 from metadata_log.vector import Vector
 
 INDEX_KEYS_CACHED = 1 << 16
+RECORDS_AT_ONCE = 512
+"""What is loaded in one go: a few milliseconds on the loop."""
 
 
 class UnappliableRecord(StorageError):
@@ -72,6 +75,16 @@ def replay_all(image: Image, records: Iterable[Record], base_offset: int) -> Ima
 def load(records: Iterable[Record], end_offset: int) -> Image:
     """The image that a snapshot stands for: its records, and the end of the log it replaces."""
     return replace(replay_all(EMPTY, records, 0), end_offset=end_offset)
+
+
+def load_by_pieces(records: Iterable[Record], end_offset: int) -> Generator[None, None, Image]:
+    """The same, returned after many turns: between two of them the loop does other work."""
+    image, offset, rest = EMPTY, 0, iter(records)
+    while piece := tuple(islice(rest, RECORDS_AT_ONCE)):
+        image = replay_all(image, piece, offset)
+        offset += len(piece)
+        yield
+    return replace(image, end_offset=end_offset)
 
 
 class _TopicDraft:

@@ -16,7 +16,7 @@ fetches, votes and heartbeats have their turn in between.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -34,7 +34,7 @@ from metadata_log.decide import Decision
 from metadata_log.image import EMPTY, Image
 from metadata_log.places import Agenda
 from metadata_log.records import Cause, CausedRecord, CauseKind, RequestDone
-from metadata_log.replay import load, replay_all
+from metadata_log.replay import load_by_pieces, replay_all
 from metadata_log.snapshot import write_values
 from quorum.snapshot_file import Snapshot
 from quorum.state_machine import CommittedBatch
@@ -223,10 +223,11 @@ class Controller:
                 self.committed = replay_all(self.committed, records, batch.base_offset)
                 self.pending = self.committed
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
-        invariant(not self.is_active, "an active controller loads a snapshot", id=snapshot.id)
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
         records = (decode_record(value) for value in snapshot.values())
-        self.committed = self.pending = load(records, snapshot.id.end_offset)
+        image = yield from load_by_pieces(records, snapshot.id.end_offset)
+        invariant(not self.is_active, "an active controller loads a snapshot", id=snapshot.id)
+        self.committed = self.pending = image
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         if self.is_active:

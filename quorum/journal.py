@@ -7,7 +7,7 @@ have applied the same records have the same count and the same digest.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import grpc
 
@@ -34,13 +34,14 @@ class Journal:
                 digest.update(value)
             self.digest = digest.digest()
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
         values = list(snapshot.values())
         if values:
             count, _, digest = values[0].partition(b" ")
             self.records, self.digest = int(count), bytes.fromhex(digest.decode())
         else:  # the bootstrap checkpoint has no history
             self.records, self.digest = 0, bytes(32)
+        return iter(())
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         who = f"node {leader_id} leads" if leader_id is not None else "nobody is known to lead"

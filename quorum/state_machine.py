@@ -5,7 +5,7 @@ state machine hears that it leads only after it has consumed everything its pred
 so that it decides on nothing but the latest state.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,8 +38,11 @@ class StateMachine(Protocol):
 
     def handle_commit(self, batches: Sequence[CommittedBatch]) -> None: ...
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
-        """Forget everything: this is the state now."""
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
+        """Forget everything: this is the state once the iterator has ended. Until then it is what
+        it was; nothing but a change of leader is told between two of its items, each of which is
+        worth a few milliseconds.
+        """
         ...
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
@@ -68,17 +71,27 @@ class Applier:
         self._target = 0
         self._leading: tuple[int, int] | None = None
         """Our epoch and its first offset, until the state machine has heard of it."""
+        self._loading: tuple[Snapshot, Iterator[None]] | None = None
         snapshot = store.latest_snapshot()
         if snapshot:
             self.load(snapshot)
+            while self.has_work:
+                self.step()
 
     def load(self, snapshot: Snapshot) -> None:
+        """Begin to replace the state by this one; what is left of an older one is let go."""
         invariant(snapshot.id.end_offset >= self.applied_offset, "state goes back", id=snapshot.id)
-        self._machine.handle_snapshot(snapshot)
+        self._loading = snapshot, self._machine.handle_snapshot(snapshot)
+
+    def _go_on_loading(self, snapshot: Snapshot, steps: Iterator[None]) -> None:
+        for _ in steps:
+            return
+        self._loading = None
         self.applied_offset, self.applied_epoch = snapshot.id.end_offset, snapshot.id.epoch
         self.applied_timestamp_ms = snapshot.timestamp
         self.bytes_since_snapshot = 0
         self._target = max(self._target, self.applied_offset)
+        self._announce()
 
     def commit(self, high_watermark: int) -> None:
         self._target = max(self._target, high_watermark)
@@ -95,7 +108,7 @@ class Applier:
 
     @property
     def has_work(self) -> bool:
-        return self.applied_offset < self._target
+        return self._loading is not None or self.applied_offset < self._target
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -104,8 +117,12 @@ class Applier:
 
     def step(self) -> None:
         """Apply one slice."""
-        if not self.has_work:
-            return
+        if self._loading:
+            self._go_on_loading(*self._loading)
+        elif self.has_work:
+            self._apply_slice()
+
+    def _apply_slice(self) -> None:
         data = self._store.read(self.applied_offset, end_offset=self._target, max_bytes=READ_BYTES)
         batches = []
         for batch in read_batches(data):

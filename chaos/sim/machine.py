@@ -1,6 +1,6 @@
 """The state machine of the simulator: a list of what was committed, and a digest of that list."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 from zlib import crc32
 
@@ -51,11 +51,12 @@ class ListMachine:
             self.digest = extend_digest(self.digest, records)
             self.records += records
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
         pairs = (value.split(b":", 1) for value in snapshot.values())
         self.records = [(int(offset), value) for offset, value in pairs]
         self.digest = extend_digest(EMPTY_DIGEST, self.records)
         self.snapshots_loaded += 1
+        return iter(())
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         invariant(epoch >= self.leader[0], "Q10 epochs go back", epoch=epoch, was=self.leader)

@@ -5,7 +5,7 @@ as `quorum.node` is in a process. Requests and replies are the bytes of the wire
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 
 from brokers.metadata import MetadataFollower
@@ -130,8 +130,8 @@ class ControllerMachine:
     def handle_commit(self, batches: Sequence[CommittedBatch]) -> None:
         self.controller.handle_commit(batches)
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
-        self.controller.handle_snapshot(snapshot)
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
+        yield from self.controller.handle_snapshot(snapshot)
         self.snapshots_loaded += 1
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
@@ -191,8 +191,8 @@ class FollowerMachine:
         self.follower.handle_commit(batches)
         invariant(self.follower.errors == 0, "M5 a broker leaves a record out")
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
-        self.follower.handle_snapshot(snapshot)
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
+        yield from self.follower.handle_snapshot(snapshot)
         self.snapshots_loaded += 1
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:

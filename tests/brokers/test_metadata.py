@@ -1,4 +1,5 @@
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def test_a_snapshot_takes_the_place_of_everything(tmp_path: Path) -> None:
         follower.take()
         newer = image_of(registered(1), topic("new", [1]))
         contents = [*values(list(write_records(newer))), b"\xff not a record"]
-        follower.handle_snapshot(snapshot(tmp_path, 90, contents))
+        deque(follower.handle_snapshot(snapshot(tmp_path, 90, contents)))
         assert follower.image.end_offset == 90
         assert digest(follower.image) == digest(newer)
         assert set(follower.gathered.removed_topics) == {uuid("old")}

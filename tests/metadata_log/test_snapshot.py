@@ -4,6 +4,9 @@ histories of test_histories.py ask the same of images that grew by decisions.
 
 from typing import get_args
 
+import pytest
+
+from metadata_log import replay
 from metadata_log.codec import decode
 from metadata_log.image import EMPTY
 from metadata_log.records import (
@@ -16,7 +19,7 @@ from metadata_log.records import (
     RemoveTopic,
     UnregisterBroker,
 )
-from metadata_log.replay import load
+from metadata_log.replay import load, load_by_pieces
 from metadata_log.snapshot import digest, write_records, write_values
 from tests.metadata_log.worlds import World
 
@@ -50,6 +53,19 @@ def test_the_values_of_a_snapshot_file_say_that_they_are_one() -> None:
     decoded = [decode(value) for value in write_values(image)]
     assert {each.cause.kind for each in decoded} == {CauseKind.SNAPSHOT}
     assert load((each.record for each in decoded), image.end_offset) == image
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 1000])
+def test_loaded_by_pieces_it_is_the_same(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(replay, "RECORDS_AT_ONCE", at_once)
+    image = rich().cluster.image
+    records = list(write_records(image))
+    loading = load_by_pieces(records, image.end_offset)
+    for _ in range(0, len(records), at_once):
+        next(loading)
+    with pytest.raises(StopIteration) as end:
+        next(loading)
+    assert end.value.value == image
 
 
 def test_the_digest_is_of_the_state_and_not_of_the_way_to_it() -> None:

@@ -1,6 +1,6 @@
 """A state machine that remembers what it was told."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from quorum.snapshot_file import Snapshot
 from quorum.state_machine import CommittedBatch
@@ -17,9 +17,10 @@ class Recorder:
             self.values.extend(batch.values)
             self.told.append(f"commit {batch.base_offset}-{batch.next_offset}")
 
-    def handle_snapshot(self, snapshot: Snapshot) -> None:
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
         self.values = list(snapshot.values())
         self.told.append(f"snapshot {snapshot.id}")
+        return iter(())
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         self.told.append(f"leader {leader_id} in {epoch}")

@@ -382,7 +382,10 @@ def test_a_snapshot_is_the_committed_image() -> None:
     disk.make_dir("m")
     write_snapshot(disk, "m", snapshot, VoterSet(), controller.dump(), timestamp=0)
     other, _log = made()
-    other.handle_snapshot(open_snapshot(disk, f"m/{snapshot_name(snapshot)}", snapshot))
+    loading = other.handle_snapshot(open_snapshot(disk, f"m/{snapshot_name(snapshot)}", snapshot))
+    next(loading)
+    assert names(other.committed) == [], "what it had, until the end"
+    assert list(loading) == []
     assert names(other.committed) == ["a", "b"]
     assert digest(other.committed) == digest(controller.committed)
     assert other.committed.end_offset == 3

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ from kraftlog.clock import ManualClock
 from kraftlog.errors import CorruptRecord
 from quorum.batches import encode_records
 from quorum.core.messages import Batch, LeaderChange, NoOp, SnapshotId
+from quorum.snapshot_file import Snapshot
 from quorum.state_machine import READ_BYTES, Applier
 from quorum.store import Store, format_store, log_directory
 from storage.model_disk import ModelDisk
@@ -121,6 +123,60 @@ def test_a_snapshot_takes_the_place_of_all_that_it_holds() -> None:
     older = replace(store.open_snapshot(SnapshotId(2, 1)), id=SnapshotId(1, 1))
     with pytest.raises(InvariantViolation, match="state goes back"):
         applier.load(older)
+
+
+class Slow(Recorder):
+    """Loads a snapshot value by value."""
+
+    def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
+        loaded = []
+        for value in snapshot.values():
+            loaded.append(value)
+            yield
+        self.values = loaded
+
+
+def loading(*values: bytes) -> tuple[Applier, Slow]:
+    """One that has applied a record, and is told to load a snapshot of three in its place."""
+    _, store = new_store()
+    machine = Slow()
+    applier = Applier(store, machine, ME)
+    append(store, b"old")
+    applier.commit(1)
+    apply_all(applier)
+    store.write_snapshot(SnapshotId(3, 1), voters(ME), list(values))
+    applier.load(store.open_snapshot(SnapshotId(3, 1)))
+    return applier, machine
+
+
+def test_a_snapshot_is_loaded_step_by_step_and_counts_at_its_end() -> None:
+    applier, machine = loading(b"a", b"b", b"c")
+    applier.commit(3)
+    for _ in range(3):
+        applier.step()
+        assert applier.has_work
+        assert (applier.applied_offset, machine.values) == (1, [b"old"])
+    applier.step()
+    assert (applier.applied_offset, machine.values) == (3, [b"a", b"b", b"c"])
+    assert not applier.has_work
+
+
+def test_who_comes_to_lead_while_loading_hears_of_it_at_the_end() -> None:
+    applier, machine = loading(b"a")
+    applier.gain_leadership(2, 2)
+    assert machine.told[-1] == "commit 0-1"
+    apply_all(applier)
+    assert machine.told[-1] == f"leader {ME} in 2"
+
+
+def test_a_newer_snapshot_takes_the_place_of_one_that_is_being_loaded() -> None:
+    applier, machine = loading(b"a", b"b", b"c")
+    applier.step()
+    store = applier._store
+    store.write_snapshot(SnapshotId(5, 1), voters(ME), [b"new"])
+    applier.load(store.open_snapshot(SnapshotId(5, 1)))
+    apply_all(applier)
+    assert (applier.applied_offset, machine.values) == (5, [b"new"])
 
 
 def test_work_is_cut_into_slices() -> None:
