@@ -5,7 +5,7 @@ state machine of its own, so that the state of any node can be compared at any o
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from chaos.sim.machine import EMPTY_DIGEST, extend_digest
@@ -31,6 +31,8 @@ class Entry(NamedTuple):
 class Ledger:
     def __init__(self, voters: VoterSet) -> None:
         self.committed: list[Entry] = []
+        self._committed_in: list[int] = []
+        """The epoch in which each was committed: its own, or that of a later leader."""
         self.offset_of: dict[bytes, int] = {}
         """Where each value was committed."""
         self._place: dict[int, int] = {}
@@ -60,21 +62,24 @@ class Ledger:
 
     # -- commits
 
-    def commit(self, entries: Iterable[Entry], who: str) -> None:
-        """Q6: what is committed at an offset stays."""
+    def commit(self, entries: Sequence[Entry], who: str) -> None:
+        """Q6: what is committed at an offset stays. A leader commits what others have written
+        together with something of its own, which is the last of it.
+        """
         for entry in entries:
             at = self._place.get(entry.base_offset)
             if at is None:
                 follows = entry.base_offset == self.end
                 invariant(follows, "Q6 a committed record changed", node=who, now=entry)
-                self._append(entry)
+                self._append(entry, entries[-1].epoch)
             else:
                 was = self.committed[at]
                 invariant(was == entry, "Q6 a committed record changed", node=who, was=was, b=entry)
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: Entry, epoch: int) -> None:
         self._place[entry.base_offset] = len(self.committed)
         self.committed.append(entry)
+        self._committed_in.append(epoch)
         state = self._digests[entry.base_offset]
         body = self._bodies[entry]
         if isinstance(body, VoterSet):
@@ -105,6 +110,12 @@ class Ledger:
     def committed_from(self, offset: int) -> Iterator[Entry]:
         at = bisect_left(self.committed, offset, key=lambda entry: entry.base_offset)
         return iter(self.committed[at:])
+
+    def committed_before(self, epoch: int) -> list[Entry]:
+        """In the epochs before this one, whose leader has all of it (Raft's leader completeness):
+        one that stood still while it was elected may learn of it when others have led after it.
+        """
+        return self.committed[: bisect_left(self._committed_in, epoch)]
 
     # -- the state that follows from it
 

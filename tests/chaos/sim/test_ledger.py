@@ -56,6 +56,18 @@ def test_what_is_committed_stays() -> None:  # Q6
     assert [entry.base_offset for entry in ledger.committed_from(1)] == [1]
 
 
+def test_what_an_earlier_leader_wrote_may_be_committed_by_a_later_one() -> None:  # Q5
+    ledger = committed(data(0, b"a"))
+    last = ledger.committed[-1]
+    old = ledger.note(data(1, b"b"), last)
+    own = ledger.note(data(2, b"c", epoch=3), old)
+    ledger.commit([old, own], "n3")
+    assert ledger.committed_before(1) == []
+    for late in (2, 3):  # elected in 2 without `old`, and told of it only now
+        assert ledger.committed_before(late) == [last]
+    assert ledger.committed_before(4) == [last, old, own]
+
+
 def test_a_value_is_committed_once() -> None:  # M3
     with pytest.raises(InvariantViolation, match="M3 committed twice"):
         committed(data(0, b"a"), data(1, b"a"))
