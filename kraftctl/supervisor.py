@@ -25,6 +25,8 @@ from kraftlog.local import LocalCluster
 from kraftlog.local.layout import BROKER, CONTROLLER, FILE, Layout, PortTaken, check_ports, load
 
 SERVE_SECONDS = 0.2
+ORPHAN_SECONDS = 5.0
+POLL_SECONDS = 0.01
 LOCK = "supervisor.lock"
 EPHEMERAL = "ephemeral"
 """A file that says: this directory goes when the cluster stops."""
@@ -95,7 +97,19 @@ def supervise(shape: Shape, on_ready: Callable[[Json], None]) -> None:
         with signals, contextlib.suppress(_Asked):
             _run(shape, lambda described: signals.ready(on_ready, described))
         if signals.count and not signals.is_ready:
+            _wait_for_children()
             raise KeyboardInterrupt
+
+
+def _wait_for_children() -> None:
+    """A node that was just being made when the signal came is nobody's. Its pipe is closed, and it
+    ends by itself.
+    """
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    with contextlib.suppress(ChildProcessError):  # there is none
+        while time.monotonic() < deadline:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(POLL_SECONDS)
 
 
 def _run(shape: Shape, on_ready: Callable[[Json], None]) -> None:
