@@ -20,6 +20,8 @@ from kraftlog.logs import start_logging
 
 if TYPE_CHECKING:
     from brokers.config import BrokerConfig
+    from kraftlog.config import Config
+    from kraftlog.config_keys import Scope
     from quorum.config import ServerConfig
     from quorum.output import Output as QuorumOutput
 
@@ -218,35 +220,26 @@ def _run(session: Session, role: str, flags: Flags) -> int:
 
 
 def controller_config(flags: Flags) -> "ServerConfig":
-    from kraftlog.config import load  # noqa: PLC0415 - loads all keys
-    from kraftlog.config_keys import Scope  # noqa: PLC0415
+    from kraftlog.config_keys import Scope  # noqa: PLC0415 - loads all keys
     from quorum.config import server_config  # noqa: PLC0415
 
-    file = flags["config"]
-    return server_config(
-        load(
-            Scope.CONTROLLER,
-            flags=_keys(flags),
-            environment=os.environ,
-            file=None if file is None else str(file),
-        )
-    )
+    return server_config(_config(Scope.CONTROLLER, flags))
 
 
 def broker_config(flags: Flags) -> "BrokerConfig":
     from brokers.config import broker_config as read  # noqa: PLC0415
-    from kraftlog.config import load  # noqa: PLC0415
     from kraftlog.config_keys import Scope  # noqa: PLC0415
 
+    return read(_config(Scope.BROKER, flags))
+
+
+def _config(scope: "Scope", flags: Flags) -> "Config":
+    """Flags win over the environment, and that over the file."""
+    from kraftlog.config import load  # noqa: PLC0415
+
     file = flags["config"]
-    return read(
-        load(
-            Scope.BROKER,
-            flags=_keys(flags),
-            environment=os.environ,
-            file=None if file is None else str(file),
-        )
-    )
+    path = None if file is None else str(file)
+    return load(scope, flags=_keys(flags), environment=os.environ, file=path)
 
 
 def _keys(flags: Flags) -> dict[str, object]:
