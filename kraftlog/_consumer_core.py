@@ -4,7 +4,6 @@ which partitions there are to read.
 What needs gRPC is imported when a consumer first reads: an import alone must cost little.
 """
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Self
@@ -15,6 +14,7 @@ from kraftlog.config_key import shorten
 from kraftlog.consumer_options import ConsumerOptions
 from kraftlog.errors import ConfigError, KraftError, OffsetOutOfRange
 from kraftlog.fetch_buffer import FetchBuffer
+from kraftlog.logs import client_logger
 from kraftlog.offsets import Offset, to_offset
 from kraftlog.records import PartitionInfo
 from kraftlog.types import TopicPartition
@@ -22,7 +22,7 @@ from kraftlog.types import TopicPartition
 if TYPE_CHECKING:
     pass
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 BUFFER_BYTES = 64 << 20
 KEEP_POSITIONS = "keep positions yourself, with position and seek"

@@ -9,7 +9,7 @@ that was perhaps meant; what is planned but not there yet is refused by name.
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict, TypeVar, cast
+from typing import NoReturn, TypedDict, TypeVar, cast
 
 from kraftlog import client_keys as keys
 from kraftlog.config_key import Key, Scope, shorten
@@ -23,6 +23,7 @@ T = TypeVar("T")
 COMMON: dict[str, Key[object]] = cast(
     "dict[str, Key[object]]",
     {
+        "bootstrap_servers": keys.BOOTSTRAP_SERVERS,
         "client_id": keys.CLIENT_ID,
         "request_timeout": keys.REQUEST_TIMEOUT_MS,
         "api_timeout": keys.API_TIMEOUT_MS,
@@ -37,6 +38,7 @@ COMMON: dict[str, Key[object]] = cast(
 _LATER: Sequence[tuple[str, str, str]] = (
     ("transactional_id", "transactional.id", "transactions"),
     ("transaction_timeout", "transaction.timeout.ms", "transactions"),
+    ("isolation", "isolation.level", "transactions"),
     ("group_id", "group.id", "consumer groups"),
     ("group_instance_id", "group.instance.id", "consumer groups"),
     ("auto_commit", "enable.auto.commit", "consumer groups"),
@@ -50,6 +52,13 @@ _LATER: Sequence[tuple[str, str, str]] = (
     ("metrics", "metric.reporters", "client metrics"),
     ("send_buffer_bytes", "send.buffer.bytes", "a way to set it through gRPC"),
 )
+# What needs nothing that is missing, by argument or dotted name; for the others, to be without.
+_AS_IT_IS: Mapping[str, Sequence[object]] = {
+    "isolation": (None, "read_uncommitted"),
+    "isolation.level": (None, "read_uncommitted"),
+    "security.protocol": (None, "PLAINTEXT"),
+}
+_UNWANTED: Sequence[object] = (None, False, (), [], "", "false")
 
 
 class CommonArguments(TypedDict, total=False):
@@ -63,6 +72,10 @@ class CommonArguments(TypedDict, total=False):
     retry_backoff_max: Duration
     receive_buffer_bytes: int
     config: Mapping[str, object] | None
+    tls: None
+    auth: None
+    interceptors: Sequence[NoReturn]
+    metrics: None
 
 
 class Options:
@@ -86,7 +99,8 @@ def read_options(
     config: Mapping[str, object] | None = None,
 ) -> Options:
     """The options of a client from what its user wrote. None as an argument means not given."""
-    refuse_later(client, arguments, config or {})
+    arguments = without_later(client, arguments)
+    config = without_later(client, config or {})
     given: dict[Key[object], object] = {}
     for name, raw in arguments.items():
         if name not in table:
@@ -94,7 +108,7 @@ def read_options(
         if raw is not None:
             given[table[name]] = _parse_argument(table[name], name, raw)
     by_name = {key.names[Scope.CLIENT]: key for key in table.values()}
-    for name, raw in (config or {}).items():
+    for name, raw in config.items():
         key = by_name.get(name)
         if key is None:
             raise _unknown(client, name, by_name)
@@ -104,22 +118,19 @@ def read_options(
     return Options(given)
 
 
-def refuse_later(
-    client: str, arguments: Mapping[str, object], config: Mapping[str, object]
-) -> None:
+def without_later(client: str, given: Mapping[str, object]) -> dict[str, object]:
     """What is planned is refused by name; saying that one does not want it is allowed."""
-    for argument, dotted, feature in _LATER:
-        for name, place in ((argument, arguments), (dotted, config)):
-            if place.get(name) not in (None, False, (), "", "false"):
-                raise NotYetSupported(
-                    f"{name} of a {client} needs {feature}", hint="leave it out for now"
-                )
-    for name, place in (("isolation", arguments), ("isolation.level", config)):
-        if place.get(name) not in (None, "read_uncommitted"):
+    features = {name: feature for *names, feature in _LATER for name in names if name}
+    kept: dict[str, object] = {}
+    for name, value in given.items():
+        if name not in features:
+            kept[name] = value
+        elif value not in _AS_IT_IS.get(name, _UNWANTED):
+            shown = f"{name} = {shorten(value)}" if name in _AS_IT_IS else name
             raise NotYetSupported(
-                f"{name} = {shorten(place.get(name))} needs transactions",
-                hint="use read_uncommitted",
+                f"{shown} of a {client} needs {features[name]}", hint="leave it out for now"
             )
+    return kept
 
 
 def _parse_argument(key: Key[object], name: str, raw: object) -> object:
@@ -156,6 +167,12 @@ class CommonOptions:
 def common_options(bootstrap: str | Sequence[str], options: Options, kind: str) -> CommonOptions:
     raw = bootstrap if isinstance(bootstrap, str) else list(bootstrap)
     addresses = keys.BOOTSTRAP_SERVERS.parse(raw, name="bootstrap_servers", source="argument")
+    if options.is_given(keys.BOOTSTRAP_SERVERS):
+        if addresses != keys.BOOTSTRAP_SERVERS.default:
+            raise ConfigError(
+                "bootstrap.servers is also given as an argument", hint="keep one of the two"
+            )
+        addresses = options[keys.BOOTSTRAP_SERVERS]
     if not addresses:
         raise ConfigError("bootstrap_servers is empty", hint="name at least one broker, host:port")
     return CommonOptions(

@@ -182,9 +182,9 @@ MAX_POLL_RECORDS = _key(
 )
 AUTO_OFFSET_RESET = _key(
     "auto.offset.reset",
-    Choice({"earliest": "earliest", "latest": "latest", "error": "error"}),
+    Choice({"earliest": "earliest", "latest": "latest", "error": "error", "none": "error"}),
     "latest",
-    "Where to begin when there is no offset, or none that exists.",
+    "Where to begin when there is no offset, or none that exists; none, Kafka's name, is error.",
 )
 CHECK_CRCS = _key("check.crcs", Boolean(), True, "Whether the checksum of each batch is computed.")
 

@@ -6,7 +6,6 @@ that answered last is asked first.
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Coroutine
 from random import Random
@@ -34,12 +33,13 @@ from kraftlog.errors import (
     RetriableError,
 )
 from kraftlog.framing import Pieces
+from kraftlog.logs import client_logger
 from kraftlog.resolver import resolver
 from kraftlog.retry import Retry, needs_new_view
 from kraftlog.rpc import broker_pb2
 from kraftlog.types import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 PROBE_TIMEOUT_MS = 1_000
 """How long one broker may take to answer for metadata before another is asked."""

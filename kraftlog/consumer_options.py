@@ -48,7 +48,9 @@ class ConsumerArguments(CommonArguments, total=False):
     check_crcs: bool
     isolation: Literal["read_uncommitted"]
     group_id: None
+    group_instance_id: None
     auto_commit: Literal[False] | None
+    dlq_topic: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +70,6 @@ def consumer_options(
     plain = dict(arguments)
     config = cast("Mapping[str, object] | None", plain.pop("config", None))
     reset = _reset_duration(plain)
-    for accepted in ("isolation", "group_id", "auto_commit"):
-        if plain.get(accepted) in (None, False, "read_uncommitted"):
-            plain.pop(accepted, None)
     options = read_options("consumer", _TABLE, plain, config)
     return ConsumerOptions(
         common=common_options(bootstrap_servers, options, "consumer"),

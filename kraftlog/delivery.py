@@ -5,7 +5,6 @@ are kept by the thread of the loop and awaited by any other.
 """
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -13,10 +12,11 @@ from typing import NamedTuple, TypeAlias, overload
 
 from kraftlog.durations import Duration, limit_seconds
 from kraftlog.errors import KraftError
+from kraftlog.logs import client_logger
 from kraftlog.records import RecordMetadata
 from kraftlog.types import NO_TIMESTAMP
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 OnDelivery = Callable[[RecordMetadata | None, KraftError | None], None]
 

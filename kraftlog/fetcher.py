@@ -7,7 +7,6 @@ asked to answer it at once.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -27,13 +26,14 @@ from kraftlog.errors import (
 )
 from kraftlog.fetch_buffer import FetchBuffer, PartitionState
 from kraftlog.fetch_session import FetchSession, Place, Wanted
+from kraftlog.logs import client_logger
 from kraftlog.offsets import Offset
 from kraftlog.record_batch import read_batches
 from kraftlog.retry import may_repeat, needs_new_view
 from kraftlog.rpc import broker_pb2
 from kraftlog.types import EpochEnd, TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 PLACE_TIMEOUT_MS = 5_000
 _SESSION_LOST = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)

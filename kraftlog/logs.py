@@ -1,4 +1,5 @@
 """What servers log: on standard error, each line with a level, and no line again and again.
+What clients log is shown, or not, by the program that they are part of.
 
 KRAFTLOG_LOG_FORMAT says how: `text`, or `json` for one object a line.
 """
@@ -30,6 +31,16 @@ def start_logging(environment: Mapping[str, str], *, verbose: bool) -> None:
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
     # It warns of every stream that a server's own stop ends.
     logging.getLogger("grpc._cython.cygrpc").setLevel(logging.ERROR)
+
+
+def client_logger(name: str) -> logging.Logger:
+    """The logger of a module of the client library. Nothing is shown in a program that has not set
+    up logging, and nothing again and again in one that has.
+    """
+    logging.getLogger("kraftlog").addHandler(_NULL)
+    logger = logging.getLogger(name)
+    logger.addFilter(_CLIENT_LIMIT)
+    return logger
 
 
 def formatter(name: str) -> logging.Formatter:
@@ -83,6 +94,10 @@ class RateLimit(logging.Filter):
         kind.shown += 1
         kind.held += kind.shown > LINES_MAX
         return None if kind.held else 0
+
+
+_NULL = logging.NullHandler()
+_CLIENT_LIMIT = RateLimit()
 
 
 class _Kind:

@@ -52,6 +52,7 @@ class ProducerArguments(CommonArguments, total=False):
     max_in_flight: int
     max_request_bytes: int
     retries: int
+    transactional_id: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

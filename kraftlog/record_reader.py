@@ -1,13 +1,14 @@
 """From fetched batches to what a caller gets: records as objects, or whole batches as columns."""
 
-import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
-from kraftlog.errors import KraftError, SerializationError
+from kraftlog.config_key import shorten
+from kraftlog.errors import ConfigError, KraftError, NotYetSupported, SerializationError
 from kraftlog.fetch_buffer import FetchBuffer, Taken
+from kraftlog.logs import client_logger
 from kraftlog.record_batch import Record, RecordBatch
 from kraftlog.records import ConsumerRecord
 from kraftlog.serializers import Deserializer, DeserializerChoice, find_deserializer
@@ -20,9 +21,21 @@ K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 OnError = Literal["raise", "skip"]
+"""What becomes of a record that does not deserialize."""
+
+
+def check_on_error(choice: object) -> None:
+    if choice == "dlq":
+        raise NotYetSupported(
+            "on_error = 'dlq' of a consumer needs dead letter topics", hint='use "raise" or "skip"'
+        )
+    if choice not in ("raise", "skip"):
+        raise ConfigError(
+            f"on_error = {shorten(choice)} is not known", hint='use "raise" or "skip"'
+        )
 
 
 class RecordBatchView:
@@ -107,6 +120,7 @@ class RecordReader(Generic[K, V]):
         on_error: OnError,
         check_crcs: bool,
     ) -> None:
+        check_on_error(on_error)
         self._buffer = buffer
         self._on_error = on_error
         self._check_crcs = check_crcs

@@ -9,13 +9,13 @@ one stays.
 """
 
 import json
-import logging
 import os
 from collections.abc import Callable, Mapping
 
 from kraftlog.errors import ConfigError
+from kraftlog.logs import client_logger
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 RESOLVE_VARIABLE = "KRAFTLOG_RESOLVE"
 

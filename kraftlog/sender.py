@@ -7,7 +7,6 @@ in requests of one batch per partition, at most `max_in_flight` of them unanswer
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -33,13 +32,14 @@ from kraftlog.errors import (
     ThrottledError,
     TimeoutError_,
 )
+from kraftlog.logs import client_logger
 from kraftlog.producer_options import ProducerOptions
 from kraftlog.retry import needs_new_view
 from kraftlog.rpc import broker_pb2, common_pb2
 from kraftlog.send_window import Batch, ProducerIdentity, is_repeat_of_old
 from kraftlog.types import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = client_logger(__name__)
 
 REPLY_SLACK_MS = 500
 """A broker gives up waiting for replicas so much earlier than we give up waiting for it."""

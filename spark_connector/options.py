@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kraftlog.client_config import refuse_later
+from kraftlog.client_config import without_later
 from kraftlog.client_keys import CLIENT_KEYS
 from kraftlog.config_key import Scope, shorten
 from kraftlog.consumer_options import ConsumerOptions, consumer_options
@@ -215,7 +215,8 @@ def _check_client(given: Given, own: Iterable[str]) -> None:
             raise ConfigError(f"option {PREFIX}{name} is not for a {given.who}", hint=instead)
     if str(given.client.get("security.protocol", "")).upper() == "PLAINTEXT":
         del given.client["security.protocol"]
-    refuse_later(given.who, {}, given.client)
+    for name in given.client.keys() - without_later(given.who, given.client).keys():
+        del given.client[name]
     names = {key.names[Scope.CLIENT] for key in CLIENT_KEYS}
     every = {name.lower(): name for name in own} | {name: PREFIX + name for name in names}
     for name in given.client:

@@ -11,7 +11,7 @@ from kraftlog._intake import Intake, check_topic
 from kraftlog._later import not_yet
 from kraftlog._producer_core import ProducerCore, flush_async, make_accumulator, no_room
 from kraftlog.accumulator import BufferFull, TopicWanted
-from kraftlog.delivery import Deliveries, DeliveryFuture, FlushResult, OnDelivery
+from kraftlog.delivery import Deliveries, Delivery, DeliveryFuture, FlushResult, OnDelivery
 from kraftlog.durations import Duration, limit_seconds, to_seconds
 from kraftlog.errors import InvalidRequest
 from kraftlog.partition_choice import PartitionerChoice
@@ -103,6 +103,17 @@ class AsyncProducer(Generic[K, V]):
         await self._persist(topic, lambda: accumulator.extend(topic, groups))
         return Deliveries(len(columns.values), [(group.inputs, group.runs) for group in groups])
 
+    async def send_batch(
+        self, topic: str, partition: int, encoded: bytes | bytearray, timestamps: list[int]
+    ) -> Delivery:
+        """Send a record batch that is encoded already (`kraftlog.arrow.encode_arrow_batch`): its
+        records never become objects. One timestamp per record, as in the batch.
+        """
+        accumulator = self._accumulator
+        return await self._persist(
+            topic, lambda: accumulator.append_encoded(topic, partition, encoded, timestamps)
+        )
+
     async def _persist(self, topic: str, offer: Callable[[], T]) -> T:
         """Offer until it is taken, waiting for metadata or room as long as max_block allows."""
         check_topic(topic)
@@ -135,6 +146,11 @@ class AsyncProducer(Generic[K, V]):
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         check_topic(topic)
         return await (await self._started()).partitions_for(topic)
+
+    @property
+    def is_usable(self) -> bool:
+        """False once it is closed, or an error of its own has ended it."""
+        return self._is_open and (self._core is None or self._core.sender.failure is None)
 
     transaction = not_yet("transaction", "transactions", "send without one for now")
 

@@ -75,6 +75,40 @@ def test_what_comes_later_is_refused_by_name(argument: str, value: object) -> No
 
 
 @pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("transactional_id", None),
+        ("tls", None),
+        ("auth", None),
+        ("interceptors", ()),
+        ("interceptors", []),
+        ("metrics", None),
+        ("group_id", None),
+        ("auto_commit", False),
+        ("isolation", "read_uncommitted"),
+        ("isolation", None),
+    ],
+)
+def test_to_be_without_it_is_no_option_at_all(argument: str, value: object) -> None:
+    assert not read_options("producer", COMMON, {argument: value}).is_given(keys.CLIENT_ID)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("transactional.id", None),
+        ("enable.auto.commit", "false"),
+        ("enable.auto.commit", False),
+        ("isolation.level", "read_uncommitted"),
+        ("security.protocol", "PLAINTEXT"),
+        ("group.id", ""),
+    ],
+)
+def test_under_its_dotted_name_neither(name: str, value: object) -> None:
+    assert read({name: value, "client.id": "me"})[keys.CLIENT_ID] == "me"
+
+
+@pytest.mark.parametrize(
     "name", ["transactional.id", "group.id", "enable.auto.commit", "security.protocol"]
 )
 def test_under_its_dotted_name_too(name: str) -> None:
@@ -91,6 +125,13 @@ def test_the_address_of_one_broker_is_enough() -> None:
     assert options.backoff == Backoff(50, 1_000)
     assert common_options(["a:1", "b:2"], read(), "x").bootstrap == ("a:1", "b:2")
     assert common_options("a:1, b:2", read(), "x").bootstrap == ("a:1", "b:2")
+
+
+def test_the_address_under_its_dotted_name() -> None:
+    options = read({"bootstrap.servers": "b1:9000"})
+    assert common_options("localhost:19101", options, "x").bootstrap == ("b1:9000",)
+    with pytest.raises(ConfigError, match="also given as an argument"):
+        common_options("b2:9000", options, "x")
 
 
 @pytest.mark.parametrize("bootstrap", ["", [], "nowhere", "a:1,a:1", "a:99999"])

@@ -316,6 +316,12 @@ def test_options_are_checked_at_once() -> None:
         Consumer(pattern="(")
     with pytest.raises(ConfigError, match="no topics"):
         Consumer("")
+    with pytest.raises(ConfigError, match="on_error = 'slip'"):
+        Consumer("t", on_error="slip")  # type: ignore[arg-type]
+    with pytest.raises(NotYetSupported, match="dead letter topics"):
+        Consumer("t", on_error="dlq")  # type: ignore[arg-type]
+    with pytest.raises(NotYetSupported, match="dlq_topic"):
+        Consumer("t", dlq_topic="dead")  # type: ignore[arg-type]
 
 
 def test_a_position_that_nobody_can_tell() -> None:

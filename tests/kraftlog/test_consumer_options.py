@@ -33,6 +33,7 @@ def test_where_to_begin() -> None:
     assert options(offset_reset="1h").reset == Offset.ago("1h")
     assert options(offset_reset=90).reset == Offset.ago("90s")
     assert options(config={"auto.offset.reset": "earliest"}).reset == Offset.START
+    assert options(config={"auto.offset.reset": "none"}).reset is None  # Kafka's name for it
     with pytest.raises(ConfigError, match="offset_reset = 'begin'"):
         options(offset_reset="begin")
 

@@ -33,6 +33,22 @@ def test_debug_lines_are_never_held_back() -> None:
     assert all(limit.filter(line("x", level=logging.DEBUG)) for _ in range(LINES_MAX + 1))
 
 
+def test_a_client_says_nothing_in_a_program_that_has_no_logging() -> None:
+    says = "from kraftlog.logs import client_logger as c; c('kraftlog.x').warning('%d lags', 7)"
+    shows = "import logging; logging.basicConfig(); "
+    assert spoken_by(says) == []
+    assert spoken_by(shows + says) == ["WARNING:kraftlog.x:7 lags"]
+    again = "; [c('kraftlog.x').warning('%d lags', n) for n in range(100)]"
+    assert len(spoken_by(shows + says + again)) == LINES_MAX
+
+
+def spoken_by(program: str) -> list[str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    return ran.stderr.splitlines()
+
+
 def test_lines_as_json() -> None:
     record = line("broker %d is fenced", 3)
     record.exc_info = (ValueError, ValueError("why"), None)

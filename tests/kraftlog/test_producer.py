@@ -216,7 +216,7 @@ def test_options_are_checked_at_once() -> None:
     with pytest.raises(ConfigError, match="did you mean linger"):
         Producer("b:1", lingr=5)  # type: ignore[call-arg]
     with pytest.raises(NotYetSupported, match="transactional_id"):
-        Producer("b:1", transactional_id="x")  # type: ignore[call-arg]
+        Producer("b:1", transactional_id="x")  # type: ignore[arg-type]
     with pytest.raises(NotYetSupported):
         Producer[bytes, bytes]("b:1").transaction()
 

@@ -4,14 +4,19 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kraftlog.aio import AsyncProducer
+from kraftlog.admin import Admin
+from kraftlog.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
+from kraftlog.consumer import Consumer
 from kraftlog.errors import (
     InvalidRequest,
     NotYetSupported,
     TimeoutError_,
     UnknownTopicOrPartition,
 )
-from kraftlog.records import Record
+from kraftlog.producer import Producer
+from kraftlog.record_batch import Record as Encoded
+from kraftlog.record_batch import encode_batch
+from kraftlog.records import Record, RecordMetadata
 from tests.kraftlog.toy_cluster import Fault, ToyCluster
 
 
@@ -52,6 +57,32 @@ def test_many_at_once_and_flush(toys: ToyCluster) -> None:
 
     run(work)
     assert len(toys.values("t")) == 500
+
+
+def test_a_batch_that_is_encoded_already(toys: ToyCluster) -> None:
+    async def work() -> None:
+        batch = bytes(encode_batch([Encoded(0, 7, None, b"a"), Encoded(1, 8, None, b"b")]))
+        async with AsyncProducer[bytes, bytes](toys.bootstrap) as producer:
+            sent = await producer.send_batch("t", 0, batch, [7, 8])
+            await producer.flush("20s")
+            assert [sent.outcome(0), sent.outcome(1)] == [
+                RecordMetadata("t", 0, 0, 7),
+                RecordMetadata("t", 0, 1, 8),
+            ]
+            assert producer.is_usable
+        assert not producer.is_usable
+
+    run(work)
+    assert toys.values("t") == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("sync", "awaited"),
+    [(Producer, AsyncProducer), (Consumer, AsyncConsumer), (Admin, AsyncAdmin)],
+)
+def test_both_kinds_of_clients_have_the_same_names(sync: type, awaited: type) -> None:
+    ours, theirs = ({name for name in dir(each) if name[0] != "_"} for each in (sync, awaited))
+    assert ours == theirs
 
 
 def test_no_thread_is_needed(toys: ToyCluster) -> None:
