@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from chaos.live.threads import Threads
 from kraftlog.consumer import Consumer
 from kraftlog.errors import KraftError
 from kraftlog.producer import Producer
 from kraftlog.records import RecordMetadata
 from kraftlog.types import TopicPartition
 
-_Work = Callable[[], None]
 _OnDelivery = Callable[[RecordMetadata | None, KraftError | None], None]
 
 POLL_SECONDS = 0.2
@@ -74,28 +74,18 @@ class Workload:
         self._bootstrap = bootstrap
         self._topic = topic
         self._pause = 1 / per_second
-        self._stop = threading.Event()
         self._lock = threading.Lock()
         self._acks: list[Ack] = []
         self._errors: list[KraftError] = []
         self._seen = 0
-        self._failure: BaseException | None = None
-        self._threads = [
-            threading.Thread(target=self._guard, args=(work,), daemon=True)
-            for work in (self._produce, self._consume)
-        ]
+        self._threads = Threads({"producer": self._produce, "consumer": self._consume})
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        self._threads.start()
 
     def stop(self) -> None:
         """Stop sending, and wait for the answers to all that was sent."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-        if self._failure is not None:
-            raise self._failure
+        self._threads.stop()
 
     # -- what it has seen
 
@@ -136,22 +126,15 @@ class Workload:
 
     # -- the threads
 
-    def _guard(self, work: _Work) -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - raised again by stop()
-            self._failure = error
-            self._stop.set()
-
     def _produce(self) -> None:
         number = 0
         with Producer[bytes, bytes](self._bootstrap, linger="2ms") as producer:
             next_at = time.monotonic()
-            while not self._stop.is_set():
+            while not self._threads.over.is_set():
                 producer.send(self._topic, b"%d" % number, on_delivery=self._on_delivery(number))
                 number += 1
                 next_at += self._pause
-                self._stop.wait(max(0.0, next_at - time.monotonic()))
+                self._threads.over.wait(max(0.0, next_at - time.monotonic()))
             producer.flush(CLOSE_SECONDS)
 
     def _on_delivery(self, number: int) -> _OnDelivery:
@@ -169,7 +152,7 @@ class Workload:
         with Consumer[bytes, bytes](
             self._topic, bootstrap_servers=self._bootstrap, offset_reset="earliest"
         ) as consumer:
-            while not self._stop.is_set():
+            while not self._threads.over.is_set():
                 self._seen += len(consumer.poll(POLL_SECONDS))
 
 

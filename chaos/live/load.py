@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from chaos.history import HistoryWriter, Json
 from chaos.live.measure import longest_gap
+from chaos.live.threads import Threads
 from kraftlog.consumer import Consumer
 from kraftlog.errors import KraftError
 from kraftlog.producer import Producer
@@ -47,7 +48,6 @@ class Load:
         self._bootstrap = bootstrap
         self._history = history
         self._interval = interval
-        self._stop = threading.Event()
         self._lock = threading.Lock()
         self._acks: dict[int, list[float]] = defaultdict(list)
         self._reads: dict[int, list[float]] = defaultdict(list)
@@ -55,29 +55,18 @@ class Load:
         self._ends: dict[int, int] = defaultdict(int)
         self.errors: Counter[str] = Counter()
         self.sent = 0
-        self._failure: BaseException | None = None
-        self._threads = [
-            threading.Thread(target=self._guard, args=(work,), name=name, daemon=True)
-            for name, work in (("producer", self._produce), ("consumer", self._consume))
-        ]
+        self._threads = Threads({"producer": self._produce, "consumer": self._consume})
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        self._threads.start()
 
     def stop(self) -> None:
         """Stop sending, and wait for the answers to all that was sent."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-        if self._failure is not None:
-            raise self._failure
+        self._threads.stop()
 
     def abandon(self) -> None:
         """Stop sending, and wait for nobody: the cluster may be gone."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(ABANDON_SECONDS)
+        self._threads.abandon(ABANDON_SECONDS)
 
     # -- what it has seen
 
@@ -109,8 +98,7 @@ class Load:
         """Until every partition has acknowledged something after that moment."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if self._failure is not None:
-                raise self._failure
+            self._threads.check()
             if all(self._last_ack(each) > since for each in range(self.partitions)):
                 return True
             time.sleep(0.01)
@@ -123,13 +111,6 @@ class Load:
 
     # -- the threads
 
-    def _guard(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - raised again by stop()
-            self._failure = error
-            self._stop.set()
-
     def _produce(self) -> None:
         with Producer[bytes, bytes](
             self._bootstrap,
@@ -138,11 +119,11 @@ class Load:
             retry_backoff_max=BACKOFF_MAX,
         ) as producer:
             next_at = time.monotonic()
-            while not self._stop.is_set():
+            while not self._threads.over.is_set():
                 for partition in range(self.partitions):
                     self._send(producer, partition)
                 next_at = max(next_at + self._interval, time.monotonic() - 1.0)
-                self._stop.wait(max(0.0, next_at - time.monotonic()))
+                self._threads.over.wait(max(0.0, next_at - time.monotonic()))
             producer.flush(FLUSH_SECONDS)
 
     def _send(self, producer: Producer[bytes, bytes], partition: int) -> None:
@@ -184,7 +165,7 @@ class Load:
 
     def _consume(self) -> None:
         with self._consumer() as consumer:
-            while not self._stop.is_set():
+            while not self._threads.over.is_set():
                 self._note("consumer", consumer.poll(POLL_SECONDS))
 
     def _consumer(self) -> Consumer[bytes, bytes]:

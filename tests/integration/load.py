@@ -2,12 +2,12 @@
 send has failed, and of what was acknowledged nothing is lost, doubled or out of order.
 """
 
-import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
+from chaos.live.threads import Threads
 from kraftlog.consumer import Consumer
 from kraftlog.delivery import DeliveryFuture
 from kraftlog.errors import KraftError
@@ -15,6 +15,15 @@ from kraftlog.local import LocalCluster
 from tests.waiting import wait_until
 
 UNANSWERED_MAX = 300
+
+
+@contextmanager
+def _running(threads: Threads) -> Iterator[None]:
+    threads.start()
+    try:
+        yield
+    finally:
+        threads.stop()
 
 
 @dataclass
@@ -27,26 +36,20 @@ class Writer:
     acknowledged: dict[int, list[int]] = field(init=False)
     failures: list[KraftError] = field(default_factory=list)
     _unanswered: deque[tuple[int, int, DeliveryFuture]] = field(default_factory=deque)
-    _is_over: bool = False
+    _threads: Threads = field(init=False)
 
     def __post_init__(self) -> None:
+        self._threads = Threads({"writer": self._write})
         self.acknowledged = {partition: [] for partition in range(self.partitions)}
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[None]:
         """While it lasts; in the end all that was sent has its answer."""
-        thread = threading.Thread(target=self._write)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._is_over = True
-            thread.join()
+        return _running(self._threads)
 
     def _write(self) -> None:
         with self.cluster.producer(linger="2ms", delivery_timeout="60s") as producer:
             number = 0
-            while not self._is_over:
+            while not self._threads.over.is_set():
                 for partition in range(self.partitions):
                     sent = producer.send(self.topic, b"%d" % number, partition=partition)
                     self._unanswered.append((partition, number, sent))
@@ -79,20 +82,13 @@ class Reader:
     def __init__(self, cluster: LocalCluster, topic: str, partitions: int) -> None:
         self.found: dict[int, list[int]] = {partition: [] for partition in range(partitions)}
         self._consumer: Consumer[bytes, bytes] = cluster.consumer(topic, offset_reset="earliest")
-        self._is_over = False
+        self._threads = Threads({"reader": self._read_on})
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._read_on)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._is_over = True
-            thread.join()
+    def reading(self) -> AbstractContextManager[None]:
+        return _running(self._threads)
 
     def _read_on(self) -> None:
-        while not self._is_over:
+        while not self._threads.over.is_set():
             self._take("100ms")
 
     def _take(self, timeout: str) -> int:

@@ -53,6 +53,16 @@ def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
     assert "XDG_DATA_HOME" in ran.err
 
 
+def _begun(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *command],
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_a_combined_cluster_and_an_ephemeral_one_leaves_nothing(
     tmp_path: Path,
@@ -60,13 +70,7 @@ def test_ctrl_c_ends_a_combined_cluster_and_an_ephemeral_one_leaves_nothing(
     # R49
     env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
     command = ["-m", "kraftctl", "up", "-n", "1", "--combined", "--ephemeral", "--any-port"]
-    with subprocess.Popen(
-        [sys.executable, *command],
-        env=os.environ | env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with _begun(command, env) as process:
         try:
             wait_until(
                 lambda: invoke("ps", env=env).code == 0 or process.poll() is not None, "ready"
@@ -127,13 +131,7 @@ def test_ctrl_c_before_it_is_ready_leaves_nothing(
         begun[:] = _processes_below(process.pid)
         return list(filter(_is_node, begun))
 
-    with subprocess.Popen(
-        [sys.executable, *command],
-        env=os.environ | env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with _begun(command, env) as process:
         try:
             wait_until(lambda: len(nodes()) == 2, "the nodes")
             os.kill(nodes()[0], signal.SIGSTOP)  # so it cannot be ready
