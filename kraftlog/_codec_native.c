@@ -57,7 +57,8 @@ static PyMethodDef methods[] = {
     {"retain_records", KEYWORDS(native_retain_records), "What compaction keeps of a section."},
     {"shift_timestamps", KEYWORDS(native_shift_timestamps),
      "The same records for another base timestamp."},
-    {"walk_records", KEYWORDS(native_walk_records), "Check a section as a producer must send it."},
+    {"walk_records", KEYWORDS(native_walk_records),
+     "Check a section as a producer must send it; gives the oldest and the newest timestamp."},
     {NULL, NULL, 0, NULL},
 };
 

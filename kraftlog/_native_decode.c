@@ -375,10 +375,16 @@ native_walk_records(PyObject *module, PyObject *args, PyObject *kwargs)
     }
     scanner scan;
     bool good = scan_start(&scan, &data, count, base_timestamp, INT32_MAX, true);
+    int64_t oldest = INT64_MAX, newest = INT64_MIN;
     Py_BEGIN_ALLOW_THREADS
     span found;
     for (int64_t i = 0; good && i < count; i++) {
         good = scan_record(&scan, &found);
+        if (good) {
+            int64_t timestamp = base_timestamp + found.timestamp_delta; /* checked by the scan */
+            oldest = timestamp < oldest ? timestamp : oldest;
+            newest = timestamp > newest ? timestamp : newest;
+        }
     }
     good = good && scan_end(&scan);
     Py_END_ALLOW_THREADS
@@ -387,7 +393,10 @@ native_walk_records(PyObject *module, PyObject *args, PyObject *kwargs)
         raise_corrupt(state_of(module), scan.found);
         return NULL;
     }
-    Py_RETURN_NONE;
+    if (count == 0) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("(LL)", (long long)oldest, (long long)newest);
 }
 
 /* Writes the record with `shift` added to its timestamp delta; `out` has room for 10 bytes more

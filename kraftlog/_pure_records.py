@@ -229,10 +229,13 @@ def decode_rows(
     return [make(row_type, (*prefix, *each)) for each in records if each.offset >= from_offset]
 
 
-def walk_records(data: Buffer, count: int, *, base_timestamp: int) -> None:
-    """Check a section as a producer must send it: every length, and offset deltas 0, 1, 2, ..."""
-    for _ in spans(bytes(data), count, base_timestamp=base_timestamp, dense=True):
-        pass
+def walk_records(data: Buffer, count: int, *, base_timestamp: int) -> tuple[int, int] | None:
+    """Check a section as a producer must send it: every length, and offset deltas 0, 1, 2, ...
+    Gives the oldest and the newest timestamp, if there are records.
+    """
+    walked = spans(bytes(data), count, base_timestamp=base_timestamp, dense=True)
+    times = [base_timestamp + span[2] for span in walked]
+    return (min(times), max(times)) if times else None
 
 
 def shift_timestamps(data: Buffer, count: int, *, shift: int) -> bytes:

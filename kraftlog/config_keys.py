@@ -156,6 +156,20 @@ MESSAGE_TIMESTAMP_TYPE = _of_topic(
     default=TimestampType.CREATE,
     doc="Whose clock stamps a record: the producer's, or the broker's when it appends.",
 )
+MESSAGE_TIMESTAMP_BEFORE_MAX_MS = _of_topic(
+    "message.timestamp.before.max.ms",
+    "log.message.timestamp.before.max.ms",
+    value_type=DurationMs(0),
+    default=FOREVER_MS,
+    doc="A producer's timestamp that is older than this when its record arrives is refused.",
+)
+MESSAGE_TIMESTAMP_AFTER_MAX_MS = _of_topic(
+    "message.timestamp.after.max.ms",
+    "log.message.timestamp.after.max.ms",
+    value_type=DurationMs(0),
+    default=HOUR_MS,
+    doc="A producer's timestamp that is further in the future than this is refused.",
+)
 PRODUCER_ID_EXPIRATION_MS = Key(
     names={Scope.BROKER: "producer.id.expiration.ms"},
     value_type=DurationMs(1, INT32_MAX),

@@ -35,6 +35,7 @@ only a newer server knows becomes an AmbiguousError and keeps it too.
     │   └── LogDirLocked                another process holds the directory
     ├── CorruptRecord                   bytes that are not a valid record batch
     ├── InvalidRecord                   well-formed bytes that break a rule
+    │   ├── InvalidTimestamp            one that is not what it says, or too far from now
     │   └── SerializationError          a value that its serializer refuses
     ├── RecordTooLarge
     ├── OffsetOutOfRange
@@ -281,6 +282,12 @@ class InvalidRecord(KraftError):
     """A well-formed batch that breaks a rule."""
 
     code = ErrorCode.INVALID_RECORD
+
+
+class InvalidTimestamp(InvalidRecord):
+    """A timestamp that is not what the batch says, or further from now than its topic allows."""
+
+    code = ErrorCode.INVALID_TIMESTAMP
 
 
 class SerializationError(InvalidRecord):

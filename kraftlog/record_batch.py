@@ -16,7 +16,7 @@ the base timestamp); the others must be 0.
 """
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from crc32c import crc32c
 
@@ -49,7 +49,7 @@ from kraftlog._batch_format import (
 )
 from kraftlog._codec_types import INT32_MAX, INT64_MAX, RECORD_BYTES_MIN, Headers, Record
 from kraftlog.compression import DECOMPRESSED_BYTES_MAX, decompress
-from kraftlog.errors import CorruptRecord, InvalidRecord
+from kraftlog.errors import CorruptRecord, InvalidRecord, InvalidTimestamp
 from kraftlog.types import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -71,6 +71,7 @@ __all__ = [
     "Headers",
     "Record",
     "RecordBatch",
+    "Timestamps",
     "encode_batch",
     "encode_columns",
     "encode_section",
@@ -80,6 +81,13 @@ __all__ = [
     "read_batches",
     "whole_batches",
 ]
+
+
+class Timestamps(NamedTuple):
+    """Of the oldest and the newest record of a batch; -1 is none."""
+
+    oldest: int
+    newest: int
 
 
 class RecordBatch:
@@ -327,8 +335,10 @@ class RecordBatch:
             delete_horizon_ms=horizon,
         )
 
-    def check_for_produce(self) -> None:
-        """What a broker checks before it appends a client's batch, without decompressing it."""
+    def check_for_produce(self) -> Timestamps:
+        """What a broker checks before it appends a client's batch, without decompressing it. Gives
+        the oldest and the newest timestamp, as far as the header of a compressed batch tells them.
+        """
         self.check_crc()
         if self.base_offset:
             raise InvalidRecord(
@@ -349,13 +359,30 @@ class RecordBatch:
         if self.attributes & CODEC_MASK:
             if self.size == HEADER_BYTES:
                 raise InvalidRecord(f"no bytes for {self.count} records")
-            return
+            return self._timestamps_of_header()
         section = self.data[HEADER_BYTES:]
         try:
-            _codec.codec.walk_records(section, self.count, base_timestamp=self.base_timestamp)
+            walked = _codec.codec.walk_records(
+                section, self.count, base_timestamp=self.base_timestamp
+            )
         except CorruptRecord as error:
             # Nothing has changed on its way, as the CRC says: it was made like this.
             raise InvalidRecord(str(error)) from None
+        found = self._timestamps_of_header() if walked is None else Timestamps(*walked)
+        if found.newest != self.max_timestamp:
+            raise InvalidTimestamp(
+                f"max timestamp {self.max_timestamp}, and the newest record has {found.newest}",
+                hint="what finds records by time, and deletes them by age, goes by the header",
+            )
+        return found
+
+    def _timestamps_of_header(self) -> Timestamps:
+        """The base timestamp is that of the first record, so none can be the newest below it."""
+        if self.max_timestamp < self.base_timestamp:
+            raise InvalidTimestamp(
+                f"max timestamp {self.max_timestamp} below base timestamp {self.base_timestamp}"
+            )
+        return Timestamps(self.base_timestamp, self.max_timestamp)
 
     def _check_producer(self) -> None:
         fields = (self.producer_id, self.producer_epoch, self.base_sequence)

@@ -144,11 +144,13 @@ class Log:
                 f" max.message.bytes={self.config.max_message_bytes}",
                 hint="send smaller batches or raise max.message.bytes of the topic",
             )
-        batch.check_for_produce()
+        timestamps = batch.check_for_produce()
         with self._lock:
             duplicate = self.producers.check(batch) if batch.has_producer else None
             if duplicate:
                 return Appended(duplicate.base_offset, duplicate.last_offset, duplicate=True)
+            if self.config.timestamp_type is TimestampType.CREATE:
+                self.config.check_timestamps(timestamps, self._clock.wall_ms())
             return self._write(self._stamp(data, leader_epoch))
 
     def append_fetched(self, data: Buffer) -> Appended:

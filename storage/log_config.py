@@ -6,9 +6,9 @@ from typing import Self, TypeVar
 from kraftlog import config_keys as keys
 from kraftlog.config import Config
 from kraftlog.config_keys import Key
-from kraftlog.errors import ConfigError
-from kraftlog.record_batch import BATCH_BYTES_MAX
-from kraftlog.types import TimestampType
+from kraftlog.errors import ConfigError, InvalidTimestamp
+from kraftlog.record_batch import BATCH_BYTES_MAX, Timestamps
+from kraftlog.types import NO_TIMESTAMP, TimestampType
 
 T = TypeVar("T")
 
@@ -45,6 +45,8 @@ class LogConfig:
     file_delete_delay_ms: int = _from(keys.FILE_DELETE_DELAY_MS)
     max_message_bytes: int = _from(keys.MAX_MESSAGE_BYTES)
     timestamp_type: TimestampType = _from(keys.MESSAGE_TIMESTAMP_TYPE)  # noqa: RUF009 - a field
+    timestamp_before_max_ms: int = _from(keys.MESSAGE_TIMESTAMP_BEFORE_MAX_MS)
+    timestamp_after_max_ms: int = _from(keys.MESSAGE_TIMESTAMP_AFTER_MAX_MS)
     producer_id_expiration_ms: int = _from(keys.PRODUCER_ID_EXPIRATION_MS)
 
     def __post_init__(self) -> None:
@@ -72,6 +74,22 @@ class LogConfig:
         """
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
+    def check_timestamps(self, found: Timestamps, now_ms: int) -> None:
+        """InvalidTimestamp if they are too far from now. To have none is allowed."""
+        oldest_allowed = now_ms - self.timestamp_before_max_ms
+        if found.oldest < oldest_allowed and found.oldest != NO_TIMESTAMP:
+            raise InvalidTimestamp(
+                f"timestamp {found.oldest} is {now_ms - found.oldest} ms old, over"
+                f" message.timestamp.before.max.ms={self.timestamp_before_max_ms}",
+                hint="send records sooner, or raise it",
+            )
+        if found.newest > now_ms + self.timestamp_after_max_ms:
+            raise InvalidTimestamp(
+                f"timestamp {found.newest} is {found.newest - now_ms} ms ahead, over"
+                f" message.timestamp.after.max.ms={self.timestamp_after_max_ms}",
+                hint="compare the clocks of producer and broker; or raise it",
+            )
+
     @classmethod
     def from_config(cls, config: Config) -> Self:
         """From the configuration of a topic, or of a broker for all topics that set nothing."""
@@ -92,5 +110,7 @@ class LogConfig:
             file_delete_delay_ms=config[keys.FILE_DELETE_DELAY_MS],
             max_message_bytes=config[keys.MAX_MESSAGE_BYTES],
             timestamp_type=config[keys.MESSAGE_TIMESTAMP_TYPE],
+            timestamp_before_max_ms=config[keys.MESSAGE_TIMESTAMP_BEFORE_MAX_MS],
+            timestamp_after_max_ms=config[keys.MESSAGE_TIMESTAMP_AFTER_MAX_MS],
             producer_id_expiration_ms=config[keys.PRODUCER_ID_EXPIRATION_MS],
         )

@@ -2,6 +2,7 @@
 was, to the byte.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import Struct
@@ -24,9 +25,10 @@ from storage.log_config import LogConfig
 from tests.brokers.aio import async_test
 from tests.brokers.brokers import Cluster
 from tests.kraftlog.batches import with_crc
-from tests.storage.logs import batch
+from tests.storage.logs import TIME_MS, batch
 
 CORRUPT, INVALID = ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD
+TIMESTAMP = ErrorCode.INVALID_TIMESTAMP
 
 BYTE, INT16, INT32, INT64 = Struct(">b"), Struct(">h"), Struct(">i"), Struct(">q")
 PRODUCER = Struct(">qhi")
@@ -107,6 +109,8 @@ WRONG_FIELDS: list[Field] = [
     ("negative producer id", 43, PRODUCER, (-2, 0, 0), INVALID),
     ("record count", 57, INT32, (0, 1), INVALID),
     ("record count beyond the offsets", 57, INT32, (3, 1000, -1, -(2**31)), CORRUPT),
+    ("base timestamp", 27, INT64, (TIME_MS + 1, TIME_MS - 1, 0, 2**62), TIMESTAMP),
+    ("max timestamp", 35, INT64, (TIME_MS + 1, TIME_MS - 1, -1, 2**62), TIMESTAMP),
     ("record length", 61, BYTE, (0, 1, -1, 127), INVALID),
 ]
 
@@ -171,6 +175,25 @@ async def test_what_is_not_one_whole_batch_is_refused(tmp_path: Path) -> None:
             assert await log.code(good + more) == INVALID
         assert log.state == before
         assert await log.code(good) == 0
+
+
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.ZSTD])
+@async_test
+async def test_records_too_far_from_now_are_refused(
+    tmp_path: Path, compression: Compression
+) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    config = LogConfig(timestamp_before_max_ms=600_000, timestamp_after_max_ms=600_000)
+    async with Cluster(tmp_path, count=1) as cluster:
+        place = await cluster.create("t", replicas=(1,), log=config)
+        log = Log(cluster, place, tmp_path)
+        assert await log.code(batch(b"a", timestamp=now_ms, compression=compression)) == 0
+        before = log.state
+        for far in (-3_600_000, 3_600_000):
+            data = batch(b"a", timestamp=now_ms + far, compression=compression)
+            assert await log.code(data) == TIMESTAMP
+        assert log.state == before
+        assert await log.code(batch(b"a", timestamp=-1, compression=compression)) == 0
 
 
 # R33

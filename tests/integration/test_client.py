@@ -1,6 +1,7 @@
 """The public clients against real brokers and controllers."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from itertools import count
 
@@ -19,7 +20,7 @@ from kraftlog import (
     TopicPartition,
 )
 from kraftlog.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
-from kraftlog.errors import OffsetOutOfRange, RecordTooLarge, TopicExists
+from kraftlog.errors import InvalidTimestamp, OffsetOutOfRange, RecordTooLarge, TopicExists
 from kraftlog.local import LocalCluster
 from tests.kraftlog.waiting import until
 
@@ -87,7 +88,7 @@ def test_fire_and_forget(cluster: LocalCluster, admin: Admin, topic: str) -> Non
             producer.send(topic, b"%d" % number, partition=0)
             assert producer.flush("10s") == (0, 0)
     place = TopicPartition(topic, 0)
-    assert admin.list_offsets({place: "end"})[place].offset == 200
+    until(lambda: admin.list_offsets({place: "end"})[place].offset == 200, "followers have them")
 
 
 # R34: leaders die, and nothing acknowledged is lost, doubled or reordered
@@ -147,6 +148,26 @@ def test_a_topic_config_holds_at_once(cluster: LocalCluster, admin: Admin, topic
         )
         futures = producer.send_many(topic, [Record(b"x" * 100, partition=1)] * 100)
         assert [future.result("30s").offset for future in futures] == list(range(100))
+
+
+def test_how_wrong_a_producers_clock_may_be(
+    cluster: LocalCluster, admin: Admin, topic: str
+) -> None:
+    resource = ConfigResource.topic(topic)
+    now_ms = time.time_ns() // 1_000_000
+    name = "message.timestamp.before.max.ms"
+    with Producer[bytes, bytes](cluster.bootstrap, linger=0) as producer:
+
+        def outcome(shift_ms: int) -> object:
+            sent = producer.send(topic, b"x", partition=0, timestamp=now_ms + shift_ms)
+            return sent.exception("30s")
+
+        assert isinstance(outcome(2 * 3_600_000), InvalidTimestamp)  # beyond an hour, by default
+        assert outcome(-86_400_000) is None
+        admin.alter_configs({resource: {name: "3600000"}}).raise_for_errors()
+        until(lambda: isinstance(outcome(-86_400_000), InvalidTimestamp), "the leader applies it")
+        assert outcome(0) is None
+    assert admin.describe_configs(resource)[resource][name].source == "topic"
 
 
 def test_offsets_and_deleted_records(cluster: LocalCluster, admin: Admin, topic: str) -> None:

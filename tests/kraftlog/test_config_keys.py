@@ -23,6 +23,11 @@ KAFKA_TOPIC_KEYS: dict[str, tuple[str, str]] = {
     "delete.retention.ms": ("log.cleaner.delete.retention.ms", "86400000"),
     "max.message.bytes": ("message.max.bytes", "1048588"),
     "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
+    "message.timestamp.before.max.ms": (
+        "log.message.timestamp.before.max.ms",
+        "9223372036854775807",
+    ),
+    "message.timestamp.after.max.ms": ("log.message.timestamp.after.max.ms", "3600000"),
     "min.insync.replicas": ("min.insync.replicas", "1"),
     "unclean.leader.election.enable": ("unclean.leader.election.enable", "false"),
     "flush.before.ack": ("log.flush.before.ack", "false"),  # ours, for a promise that Kafka lacks

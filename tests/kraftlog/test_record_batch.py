@@ -3,15 +3,17 @@
 import gc
 import weakref
 from collections.abc import Callable
+from struct import Struct
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraftlog._batch_format import MAX_TIMESTAMP_POSITION
 from kraftlog._codec import Codec
 from kraftlog._codec_types import INT32_MAX, INT64_MAX
-from kraftlog.errors import CorruptRecord, InvalidRecord, RecordTooLarge
+from kraftlog.errors import CorruptRecord, InvalidRecord, InvalidTimestamp, RecordTooLarge
 from kraftlog.record_batch import (
     BATCH_BYTES_MAX,
     HEADER_BYTES,
@@ -27,7 +29,7 @@ from kraftlog.record_batch import (
     read_batches,
     whole_batches,
 )
-from kraftlog.types import Compression, TimestampType
+from kraftlog.types import NO_TIMESTAMP, Compression, TimestampType
 from tests.kraftlog.batches import (
     EXAMPLE,
     NOW,
@@ -57,6 +59,8 @@ HELLO = bytes.fromhex(
     "00000001"  # record count
     "16000000010a68656c6c6f00"  # length 11, attributes, deltas, null key, value, no headers
 )
+
+INT64 = Struct(">q")
 
 
 @both_twins
@@ -252,6 +256,29 @@ def test_a_producer_sends_offsets_without_a_gap(twin: Codec) -> None:
     data[position + 3] = 6
     with using(twin), pytest.raises(InvalidRecord, match="offset delta out of order"):
         RecordBatch(with_crc(data)).check_for_produce()
+
+
+@both_twins
+@every_compression
+def test_what_a_batch_says_of_its_timestamps(twin: Codec, compression: Compression) -> None:
+    records = [Record(n, time, None, b"") for n, time in enumerate((NOW, NOW - 7, NOW + 5))]
+    data = bytearray(encode_batch(records, compression=compression))
+    with using(twin):
+        found = RecordBatch(data).check_for_produce()
+        oldest = NOW - 7 if compression is Compression.NONE else NOW  # the first is all it tells
+        assert found == (oldest, NOW + 5)
+        INT64.pack_into(data, MAX_TIMESTAMP_POSITION, NOW - 1)
+        with pytest.raises(InvalidTimestamp):
+            RecordBatch(with_crc(data)).check_for_produce()
+        INT64.pack_into(data, MAX_TIMESTAMP_POSITION, NOW + 6)
+        if compression is Compression.NONE:
+            with pytest.raises(InvalidTimestamp, match=f"the newest record has {NOW + 5}"):
+                RecordBatch(with_crc(data)).check_for_produce()
+
+
+def test_records_may_have_no_timestamp() -> None:
+    data = encode_values([b""], timestamp=NO_TIMESTAMP)
+    assert RecordBatch(data).check_for_produce() == (NO_TIMESTAMP, NO_TIMESTAMP)
 
 
 def test_a_producer_sends_a_good_crc() -> None:

@@ -13,6 +13,7 @@ from kraftlog.errors import (
     CorruptRecord,
     InvalidProducerEpoch,
     InvalidRecord,
+    InvalidTimestamp,
     OffsetOutOfRange,
     OutOfOrderSequence,
     RecordTooLarge,
@@ -98,6 +99,31 @@ def test_an_epoch_that_goes_down_is_our_own_bug(disk: ModelDisk) -> None:
 
 
 # -- what a client sends
+
+
+def test_a_clients_timestamps_are_near_our_own_time(disk: ModelDisk) -> None:
+    clock = ManualClock(wall_ms=TIME_MS)
+    config = LogConfig(timestamp_before_max_ms=60_000, timestamp_after_max_ms=1_000)
+    log = opened(disk, "/data/t-0", config, clock=clock)
+    first = batch(b"a", producer=(7, 0, 0))
+    for far in (TIME_MS - 60_001, TIME_MS + 1_001):
+        with pytest.raises(InvalidTimestamp):
+            log.append_from_client(batch(b"a", timestamp=far), leader_epoch=0)
+    assert log.append_from_client(bytearray(first), leader_epoch=0).base_offset == 0
+    clock.advance(100_000)
+    assert log.append_from_client(bytearray(first), leader_epoch=0).duplicate  # it is there already
+    with pytest.raises(InvalidTimestamp):
+        log.append_from_client(batch(b"b", producer=(7, 0, 1)), leader_epoch=0)
+    follower = opened(disk, "/data/g-0", config, clock=clock)
+    follower.append_fetched(log.read(0, 1 << 20).read())  # what the leader took is taken
+    assert (log.end_offset, follower.end_offset) == (1, 1)
+
+
+def test_whatever_time_a_client_says_where_ours_counts(disk: ModelDisk) -> None:
+    config = LogConfig(timestamp_type=TimestampType.APPEND, timestamp_after_max_ms=0)
+    log = opened(disk, "/data/t-0", config, clock=ManualClock(wall_ms=5_000))
+    log.append_from_client(batch(b"a", timestamp=TIME_MS), leader_epoch=0)
+    assert [record.timestamp for record in records_of(log)] == [5_000]
 
 
 def test_a_clients_batch_is_checked_before_it_is_written(disk: ModelDisk) -> None:

@@ -1,11 +1,13 @@
+import re
 from dataclasses import fields, replace
 
 import pytest
 
 from kraftlog.config import load, topic_config
 from kraftlog.config_keys import Scope
-from kraftlog.errors import ConfigError
-from kraftlog.types import TimestampType
+from kraftlog.errors import ConfigError, InvalidTimestamp
+from kraftlog.record_batch import Timestamps
+from kraftlog.types import NO_TIMESTAMP, TimestampType
 from storage.log_config import FOREVER_MS, UNLIMITED, LogConfig
 
 
@@ -34,6 +36,8 @@ def test_every_field_is_read() -> None:
         "file.delete.delay.ms": 110,
         "max.message.bytes": 111,
         "message.timestamp.type": "LogAppendTime",
+        "message.timestamp.before.max.ms": 112,
+        "message.timestamp.after.max.ms": 113,
     }
     config = LogConfig.from_config(topic_config(overrides, broker=broker))
     assert config == LogConfig(
@@ -52,6 +56,8 @@ def test_every_field_is_read() -> None:
         file_delete_delay_ms=110,
         max_message_bytes=111,
         timestamp_type=TimestampType.APPEND,
+        timestamp_before_max_ms=112,
+        timestamp_after_max_ms=113,
         producer_id_expiration_ms=16,
     )
     changed = {each.name for each in fields(config)}
@@ -84,3 +90,21 @@ def test_no_batch_is_accepted_that_could_not_be_read_back() -> None:
     LogConfig(max_message_bytes=64 << 20)
     with pytest.raises(ConfigError, match="largest batch that can be read back"):
         LogConfig(max_message_bytes=(64 << 20) + 1)
+
+
+@pytest.mark.parametrize(
+    ("oldest", "newest", "why"),
+    [
+        (900, 1_050, None),
+        (899, 1_000, "timestamp 899 is 101 ms old, over message.timestamp.before.max.ms=100"),
+        (1_000, 1_051, "timestamp 1051 is 51 ms ahead, over message.timestamp.after.max.ms=50"),
+        (NO_TIMESTAMP, NO_TIMESTAMP, None),
+    ],
+)
+def test_how_far_timestamps_may_be_from_now(oldest: int, newest: int, why: str | None) -> None:
+    config = LogConfig(timestamp_before_max_ms=100, timestamp_after_max_ms=50)
+    if why is None:
+        config.check_timestamps(Timestamps(oldest, newest), 1_000)
+        return
+    with pytest.raises(InvalidTimestamp, match=re.escape(why)):
+        config.check_timestamps(Timestamps(oldest, newest), 1_000)
