@@ -10,7 +10,9 @@ and every read, is answered only while one of these holds:
   of them follows a newer leader, and without one of them there is none. A leader that is the whole
   ISR may go on if min.insync.replicas is 1: nobody else could be elected.
 
-So the loss of the whole controller quorum stops metadata, not data.
+So the loss of the whole controller quorum stops metadata, not data. Who was told that it is fenced
+takes nothing at all, also where it has not read yet who leads instead: what it took could only time
+out, or be cut off again.
 """
 
 from typing import Protocol
@@ -24,9 +26,20 @@ class ServingGate(Protocol):
         """
         ...
 
+    @property
+    def told_fenced(self) -> bool:
+        """Whether the controller said that it fenced us while we served: others lead by now what we
+        led, or nobody does.
+        """
+        ...
+
 
 class AlwaysOpen:
     """For tools and tests that have no controller: the session never ends."""
 
     def session_alive(self, now_ms: int) -> bool:  # noqa: ARG002 - the protocol's signature
         return True
+
+    @property
+    def told_fenced(self) -> bool:
+        return False

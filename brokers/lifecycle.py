@@ -92,6 +92,7 @@ class Lifecycle:
         self._applied_offset = applied_offset
         self._clock = clock
         self._on_fencing = on_fencing
+        self._told_fenced = False
         self._is_ready = False
         self._wants_to_stop = False
         self._alive_since_ms: int | None = None
@@ -112,6 +113,10 @@ class Lifecycle:
     @property
     def broker_epoch(self) -> int:
         return -1 if self.registered is None else self.registered.broker_epoch
+
+    @property
+    def told_fenced(self) -> bool:
+        return self._told_fenced
 
     @property
     def is_fenced(self) -> bool:
@@ -161,6 +166,7 @@ class Lifecycle:
         timeout_ms = max(1, min(left_ms, max(self._timing.request_ms, REGISTER_TIMEOUT_MS_MIN)))
         registered = await self._register(self.registration, timeout_ms)
         self.registered = registered
+        self._told_fenced = False  # what this epoch will lead is not known yet
         # Should we have to register again, this is the same incarnation, with the same logs.
         self.registration = replace(
             self.registration,
@@ -239,6 +245,7 @@ class Lifecycle:
         if answer.is_fenced:
             self._fenced()
         else:
+            self._told_fenced = False
             self._alive_since_ms = sent_ms
             if not self.unfenced.is_set():
                 logger.info("broker %d is unfenced", self.broker_id)
@@ -254,6 +261,7 @@ class Lifecycle:
         self._alive_since_ms = None
         if self.unfenced.is_set():
             logger.warning("broker %d is fenced", self.broker_id)
+            self._told_fenced = True
             self.unfenced.clear()
             self._on_fencing(True)
         if self.state is BrokerState.RUNNING:

@@ -29,6 +29,7 @@ from brokers.purgatory import OffsetQueue
 from brokers.refusals import (
     LeaderHint,
     cut_off,
+    fenced,
     fenced_epoch,
     no_epoch,
     not_enough_after_append,
@@ -63,6 +64,9 @@ class Host(BrokerLookup, Protocol):
     """Leaders that time alone may change: to be looked at again and again."""
 
     def session_alive(self, now_ms: int) -> bool: ...
+
+    @property
+    def told_fenced(self) -> bool: ...
 
     def propose(self, partition: "Partition", change: IsrChange) -> None: ...
 
@@ -313,6 +317,8 @@ class Partition:
         that is not fit for the log.
         """
         role = self.check_leader()
+        if self._host.told_fenced:
+            raise fenced(self.name, self._host.broker_id)
         if acks != ACKS_ALL:
             self.check_serving(self._now_ms())
         elif len(role.isr.members) < self.state.needed_isr:

@@ -63,6 +63,16 @@ def cut_off(name: object, broker_id: int) -> Refused:
     )
 
 
+def fenced(name: object, broker_id: int) -> Refused:
+    """The controller told us."""
+    return Refused(
+        NotLeaderError(
+            f"broker {broker_id} is fenced, and so no longer leads {name}",
+            hint="refresh the metadata from another broker and try again",
+        )
+    )
+
+
 def unknown_partition(partition: object) -> Refused:
     return Refused(
         UnknownTopicOrPartition(

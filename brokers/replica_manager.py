@@ -308,6 +308,10 @@ class ReplicaManager:
     def session_alive(self, now_ms: int) -> bool:
         return self._gate.session_alive(now_ms)
 
+    @property
+    def told_fenced(self) -> bool:
+        return self._gate.told_fenced
+
     def propose(self, partition: Partition, change: IsrChange) -> None:
         self._alters.propose(partition, change)
 

@@ -69,6 +69,7 @@ class Gate:
 
     def __init__(self) -> None:
         self.is_open = True
+        self.told_fenced = False
 
     def session_alive(self, now_ms: int) -> bool:  # noqa: ARG002 - the protocol's signature
         return self.is_open

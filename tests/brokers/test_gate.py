@@ -6,7 +6,7 @@ from pathlib import Path
 
 from brokers.cluster import PartitionId
 from brokers.gate import AlwaysOpen
-from brokers.requests import EndsAnswer, EndsPart, EndsRequest, OffsetQuery
+from brokers.requests import ACKS_ALL, EndsAnswer, EndsPart, EndsRequest, OffsetQuery
 from kraftlog.errors import ErrorCode
 from tests.brokers.aio import async_test
 from tests.brokers.brokers import Cluster
@@ -29,6 +29,7 @@ def is_sure(cluster: Cluster, topic: PartitionId) -> bool:
 
 def test_without_a_controller_at_all_the_gate_is_open() -> None:
     assert AlwaysOpen().session_alive(0)
+    assert not AlwaysOpen().told_fenced
 
 
 @async_test
@@ -86,6 +87,22 @@ async def test_acks_all_does_not_ask_for_the_session(tmp_path: Path) -> None:
         topic = await cluster.create("t", min_insync=2)
         close_gates(cluster)
         assert (await cluster.produce(topic, b"a")).error is None
+
+
+@async_test
+async def test_who_knows_that_it_is_fenced_takes_nothing(tmp_path: Path) -> None:
+    """Not even with acks=all: it could only time out (30 s later, its outcome unknown)."""
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t", min_insync=2)
+        await cluster.produce(topic, b"a")
+        cluster.brokers[1].gate.told_fenced = True
+        for acks in (0, 1, ACKS_ALL):
+            refused = await cluster.produce(topic, b"b", acks=acks)
+            assert refused.error is not None
+            assert refused.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert cluster.brokers[1].partition(topic).end_offset == 1
+        cluster.brokers[1].gate.told_fenced = False
+        assert (await cluster.produce(topic, b"b")).error is None
 
 
 @async_test

@@ -87,6 +87,11 @@ class Running:
         await self._tasks.__aexit__(None, None, None)
 
 
+def told_fenced(lifecycle: Lifecycle) -> bool:
+    """As state."""
+    return lifecycle.told_fenced
+
+
 def state(lifecycle: Lifecycle) -> BrokerState:
     """As it is now: a type checker takes an attribute for what it was."""
     return lifecycle.state
@@ -226,9 +231,11 @@ def test_an_answer_that_says_fenced_closes_the_gate_at_once() -> None:
             controller.answer = HeartbeatAnswer(True, True, False)
             await until(lambda: lifecycle.is_fenced, "the fence")
             assert not lifecycle.session_alive(controller.clock.monotonic_ms())
+            assert told_fenced(lifecycle)
             assert state(lifecycle) is BrokerState.RECOVERY
             controller.answer = HeartbeatAnswer(True, False, False)
             await lifecycle.unfenced.wait()
+            assert not told_fenced(lifecycle)
         assert controller.fencing == [False, True, False]
 
     run(story())
