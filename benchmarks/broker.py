@@ -23,7 +23,7 @@ import grpc
 import grpc.aio
 
 from benchmarks.harness import Benchmark, Cost, Row, main, measure
-from benchmarks.peers import kafka_cluster
+from benchmarks.peers.kafka import kafka_cluster, libs
 from kraftlog import Admin, Consumer, NewTopic, Producer
 from kraftlog.local import LocalCluster
 from kraftlog.local.probe import BROKER_SERVICE, Probe
@@ -372,14 +372,14 @@ def catch_up(_directory: str) -> list[Row]:
 
 def kafka(directory: str) -> list[Row]:
     """The same work on both, one after the other, as a part of what Kafka reaches."""
-    jars = kafka_cluster.libs()
+    jars = libs()
     if jars is None:
         print("KAFKA_LIBS is not set: nothing is measured beside Kafka", file=sys.stderr)
         return []
     values = [bytes(1_000)] * KB_RECORDS
     with _cluster(t=3) as cluster:
         rate = len(values) * 1_000 / _send(cluster, "t", values, "all").seconds
-    with kafka_cluster.kafka_cluster(jars, directory) as (peer, started):
+    with kafka_cluster(jars, directory) as (peer, started):
         peer.create_topic("t", 3)
         one_by_one = ("acks=all", "linger.ms=0", "max.in.flight.requests.per.connection=1")
         peer.produce("t", ACKS, 100, *one_by_one, rate=PEER_RATE)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from benchmarks.harness import Benchmark, Row, main
-from benchmarks.peers.kafka_cluster import kafka_cluster, libs
+from benchmarks.peers.kafka import kafka_cluster, libs
 from benchmarks.scripted import ScriptedBroker, ScriptedClient, raise_error, scripted_brokers
 from kraftlog.rpc import controller_pb2 as pb
 from quorum.client import QuorumClient

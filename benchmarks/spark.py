@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.harness import Benchmark, Cost, Row, main
-from benchmarks.peers.kafka_node import kafka_node
+from benchmarks.peers.kafka import kafka_cluster, libs
 from kraftlog.admin_types import NewTopic
 from kraftlog.local import LocalCluster
 from spark_connector.session import session
@@ -43,7 +43,7 @@ TRIGGER_ROWS = 1_000
 TRIGGER_SECONDS = 180.0
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 TOPIC = "bench"
-CONNECTOR = "SPARK_KAFKA_LIBS"
+KAFKA, CONNECTOR = "KAFKA_LIBS", "SPARK_KAFKA_LIBS"
 
 Work = Callable[[], None]
 
@@ -239,17 +239,18 @@ def _triggers(stream: "DataFrame", checkpoint: str) -> tuple[float, Cost]:
 
 def kafka(directory: str) -> list[Row]:
     """Spark's own source and sink for Apache Kafka, on the same rows in the same minutes."""
-    libs, connector = os.environ.get("KAFKA_LIBS"), os.environ.get(CONNECTOR)
-    if not libs or not connector:
-        missing = " and ".join(
-            name for name in ("KAFKA_LIBS", CONNECTOR) if not os.environ.get(name)
-        )
+    jars = libs()
+    if jars is None or not os.environ.get(CONNECTOR):
+        missing = " and ".join(each for each in (KAFKA, CONNECTOR) if not os.environ.get(each))
         print(f"absent: Spark's own Kafka source and sink ({missing} not set)", file=sys.stderr)
         return []
     rows = READ_BYTES // 100
     frame = _made_rows(rows)
-    with kafka_node(Path(libs), Path(directory), TASKS) as address, _cluster() as cluster:
-        ours, theirs = _Topic("kraftlog", cluster.bootstrap), _Topic("kafka", address)
+    with (
+        kafka_cluster(jars, directory, nodes=1, partitions=TASKS) as (peer, _),
+        _cluster() as cluster,
+    ):
+        ours, theirs = _Topic("kraftlog", cluster.bootstrap), _Topic("kafka", peer.bootstrap)
         wrote = _paired(lambda: ours.write(frame), lambda: theirs.write(frame))
         counts = ours.read().count(), theirs.read().count()
         if counts[0] != counts[1]:

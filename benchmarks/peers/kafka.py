@@ -1,7 +1,6 @@
-"""Apache Kafka as three controllers and three brokers, each a JVM, and its own load generator.
+"""Apache Kafka as a cluster of JVMs, controllers and brokers apart, and its own load generator.
 
-The jars are those of a Kafka release, in the directory that KAFKA_LIBS names; Java is found on the
-path.
+The jars are those of a Kafka release, in the directory that KAFKA_LIBS names.
 """
 
 import os
@@ -15,12 +14,12 @@ from pathlib import Path
 
 from kraftlog.types import Uuid
 from quorum.local import free_port
+from spark_connector.session import java_home
 
 HEAP = "-Xmx512m"
 START_SECONDS = 120.0
 POLL_SECONDS = 0.1
-CONTROLLERS = (101, 102, 103)
-BROKERS = (1, 2, 3)
+FIRST_CONTROLLER, FIRST_BROKER = 101, 1
 
 _COMMON = """
 node.id={node_id}
@@ -32,7 +31,9 @@ log.dirs={directory}/data-{node_id}
 _ROLES = {
     "controller": "process.roles=controller\nlisteners=CONTROLLER://127.0.0.1:{port}\n",
     "broker": "process.roles=broker\nlisteners=PLAINTEXT://127.0.0.1:{port}\n"
-    "offsets.topic.replication.factor=3\n",
+    "num.partitions={partitions}\n"
+    "offsets.topic.replication.factor={brokers}\n"
+    "transaction.state.log.replication.factor={brokers}\n",
 }
 
 
@@ -52,11 +53,16 @@ class Load:
 
 
 class Kafka:
-    def __init__(self, jars: Path, directory: Path) -> None:
-        self._java = ["java", HEAP, "-cp", f"{jars}/*"]
+    """`nodes` of each kind; a topic that is written to is created with so many partitions."""
+
+    def __init__(self, jars: Path, directory: Path, nodes: int, partitions: int) -> None:
+        self._java = [str(java_home(os.environ) / "bin" / "java"), HEAP, "-cp", f"{jars}/*"]
         self._directory = directory
-        self._ports = {node_id: free_port() for node_id in (*CONTROLLERS, *BROKERS)}
-        self.bootstrap = ",".join(f"127.0.0.1:{self._ports[each]}" for each in BROKERS)
+        self._partitions = partitions
+        self._controllers = range(FIRST_CONTROLLER, FIRST_CONTROLLER + nodes)
+        self.brokers = range(FIRST_BROKER, FIRST_BROKER + nodes)
+        self._ports = {each: free_port() for each in (*self._controllers, *self.brokers)}
+        self.bootstrap = ",".join(f"127.0.0.1:{self._ports[each]}" for each in self.brokers)
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def format(self) -> None:
@@ -70,10 +76,12 @@ class Kafka:
         return self._directory / f"{node_id}.properties"
 
     def _settings(self, node_id: int) -> str:
-        voters = ",".join(f"{each}@127.0.0.1:{self._ports[each]}" for each in CONTROLLERS)
+        voters = ",".join(f"{each}@127.0.0.1:{self._ports[each]}" for each in self._controllers)
         common = _COMMON.format(node_id=node_id, voters=voters, directory=self._directory)
-        role = "controller" if node_id in CONTROLLERS else "broker"
-        return common + _ROLES[role].format(port=self._ports[node_id])
+        role = _ROLES["controller" if node_id in self._controllers else "broker"]
+        return common + role.format(
+            port=self._ports[node_id], partitions=self._partitions, brokers=len(self.brokers)
+        )
 
     def start(self) -> None:
         for node_id in self._ports:
@@ -123,10 +131,12 @@ def read_report(lines: Sequence[str]) -> Load:
 
 
 @contextmanager
-def kafka_cluster(jars: Path, directory: str) -> Iterator[tuple[Kafka, float]]:
+def kafka_cluster(
+    jars: Path, directory: str, *, nodes: int = 3, partitions: int = 1
+) -> Iterator[tuple[Kafka, float]]:
     """A cluster that is up, and the seconds from its start to its first topic."""
     with ExitStack() as undo:
-        kafka = Kafka(jars, Path(directory))
+        kafka = Kafka(jars, Path(directory), nodes, partitions)
         undo.callback(kafka.close)
         kafka.format()
         began = time.perf_counter()
@@ -139,7 +149,7 @@ def _wait_for_brokers(kafka: Kafka) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            kafka.create_topic("first", 3)
+            kafka.create_topic("first", len(kafka.brokers))
         except SystemExit:
             if time.monotonic() >= deadline:
                 raise
