@@ -1,7 +1,8 @@
 """`kraftctl config ...`"""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
 import click
 
@@ -37,9 +38,7 @@ def get(session: Session, resource: str, keys: tuple[str, ...], *, everything: b
     wanted = resource_of(resource)
     with session.admin() as admin:
         found = admin.describe_configs(wanted).raise_for_errors()[wanted]
-    unknown = [key for key in keys if key not in found]
-    if unknown:
-        raise ConfigError(f"{unknown[0]} is not a config of {wanted}", hint="kraftctl config get")
+    _check_known(keys, found, resource)
     rows = [
         (each.name, each.value, each.source)
         for each in sorted(found.values(), key=lambda each: each.name)
@@ -48,6 +47,15 @@ def get(session: Session, resource: str, keys: tuple[str, ...], *, everything: b
     data: Json = [{"name": name, "value": value, "source": source} for name, value, source in rows]
     session.output.show(data, table(("KEY", "VALUE", "SOURCE"), rows))
     return OK
+
+
+def _check_known(keys: Iterable[str], known: Mapping[str, object], resource: str) -> None:
+    for key in keys:
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            them = f"kraftctl config get {resource} --all shows them"
+            hint = f"did you mean {close[0]}?" if close else them
+            raise ConfigError(f"{key} is not a config of {resource}", hint=hint)
 
 
 @click.command("set")
@@ -74,6 +82,7 @@ def _alter(session: Session, text: str, changes: dict[str, str | None]) -> int:
     resource = resource_of(text)
     with session.admin() as admin:
         before = admin.describe_configs(resource).raise_for_errors()[resource]
+        _check_known([key for key, value in changes.items() if value is None], before, text)
         admin.alter_configs({resource: changes}).raise_for_errors()
     level = "topic" if resource.kind == "topic" else "broker" if resource.name else "cluster"
     own = {

@@ -2,6 +2,7 @@
 only its user can open.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,6 +15,9 @@ from kraftlog.errors import KraftError
 
 LINE_BYTES_MAX = 1 << 20
 TIMEOUT_SECONDS = 120.0
+LISTENING_SECONDS = 1.0
+REQUEST_SECONDS = 5.0
+"""So long the others wait for one who says nothing."""
 
 Handle = Callable[[str, Mapping[str, Json]], Json]
 
@@ -51,6 +55,26 @@ def ask(path: str, operation: str, **arguments: Json) -> Mapping[str, Json]:
     return data
 
 
+def is_running(directory: str) -> bool:
+    """Whether a local cluster has a supervisor that answers."""
+    try:
+        ask(socket_path(directory, os.environ), "ps")
+    except KraftError:
+        return False
+    return True
+
+
+def is_listening(directory: str) -> bool:
+    """Whether it has one at all: that may be busy."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(LISTENING_SECONDS)
+        try:
+            connection.connect(socket_path(directory, os.environ))
+        except (OSError, KraftError):
+            return False
+    return True
+
+
 class ControlServer:
     """Serves one request after the other, in the thread that calls `serve`."""
 
@@ -71,10 +95,12 @@ class ControlServer:
             connection, _ = self._socket.accept()
         except TimeoutError:
             return
-        with connection, connection.makefile("rwb") as stream:
-            connection.settimeout(TIMEOUT_SECONDS)
-            reply = self._answer(stream.readline(LINE_BYTES_MAX))
-            stream.write(json.dumps(reply).encode() + b"\n")
+        with connection, contextlib.suppress(OSError):  # whoever asked may be gone by now
+            connection.settimeout(REQUEST_SECONDS)
+            with connection.makefile("rb") as stream:
+                line = stream.readline(LINE_BYTES_MAX)
+            if line.endswith(b"\n"):
+                connection.sendall(json.dumps(self._answer(line)).encode() + b"\n")
 
     def _answer(self, line: bytes) -> Mapping[str, Json]:
         try:
@@ -82,6 +108,8 @@ class ControlServer:
             data = self._handle(str(request["operation"]), dict(request["arguments"]))
         except KraftError as error:
             return {"error": error.message, "hint": error.hint, "exit_code": exit_code(error)}
+        except OSError as error:  # of the disk, or of a process that cannot be started
+            return {"error": str(error), "hint": ""}
         except (ValueError, KeyError, TypeError) as error:
             return {"error": f"no request: {error!r}", "hint": ""}
         return {"data": data}

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import click
 
-from kraftctl.control import ask, socket_path
+from kraftctl.control import ask, is_running, socket_path
 from kraftctl.exit_codes import OK, Conflict, Guarded, NotFound
 from kraftctl.output import Json, Output, table
 from kraftctl.places import layout_of, no_cluster
 from kraftctl.session import Session, command, output_option
-from kraftlog.errors import ConfigError, KraftError
+from kraftlog.errors import ConfigError
+from kraftlog.local.layout import Layout
 
 DOWN_SECONDS = 60.0
 POLL_SECONDS = 0.05
@@ -27,14 +28,6 @@ def cluster_name(function: click.decorators.FC) -> click.decorators.FC:
     return click.option("--name", metavar="NAME", help="Which local cluster, if not the current.")(
         function
     )
-
-
-def is_running(directory: str) -> bool:
-    try:
-        ask(socket_path(directory, os.environ), "ps")
-    except KraftError:
-        return False
-    return True
 
 
 def nodes_of(described: Mapping[str, Json]) -> list[Mapping[str, Json]]:
@@ -70,6 +63,14 @@ def down(session: Session, name: str | None) -> int:
     data: Json = {"cluster": name, "running": False, "purged": ephemeral}
     session.output.show(data, f"{name} is stopped; {then}")
     return OK
+
+
+def _expand(layout: Layout, node: str) -> list[str]:
+    """The nodes of that name."""
+    try:
+        return layout.expand(node)
+    except ConfigError as error:
+        raise NotFound(error.message, hint=error.hint) from None
 
 
 def _ask(
@@ -141,7 +142,7 @@ def restart(session: Session, nodes: tuple[str, ...], name: str | None) -> int:
     name = _name(session, name)
     layout = layout_of(session.places, name)
     known = [member.name for member in layout.members]
-    chosen = [each for node in nodes for each in layout.expand(node)]
+    chosen = [each for node in nodes for each in _expand(layout, node)]
     for each in chosen or known:
         session.output.note(f"restarting {each}")
         _ask(session, name, "restart", [each])
@@ -171,7 +172,7 @@ def logs(
     """What a node has said; without a name all of them."""
     session.output.refuse_endless(follow, "--follow")
     layout = layout_of(session.places, _name(session, name))
-    names = layout.expand(node) if node else [member.name for member in layout.members]
+    names = _expand(layout, node) if node else [member.name for member in layout.members]
     paths = {each: layout.log_path(layout.find(each)) for each in names}
     wanted = _wanted(grep, since)
     lines = lines if lines is not None or since else TAIL_LINES
@@ -194,8 +195,9 @@ def _wanted(grep: str, since: str) -> Callable[[str], bool]:
         pattern = re.compile(grep)
     except re.error as error:
         raise ConfigError(f"--grep {grep}: {error}", hint="it is a regular expression") from None
-    begin = time.localtime(time.time() - to_seconds(since, "--since")) if since else None
-    first = time.strftime("%Y-%m-%d %H:%M:%S", begin) if begin else ""
+    begin = time.time() - to_seconds(since, "--since") if since else 0.0
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begin))
+    first = f"{stamp},{int(begin * 1000) % 1000:03}" if since else ""
     is_late = not first
 
     def wanted(line: str) -> bool:

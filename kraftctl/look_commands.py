@@ -1,7 +1,7 @@
 """`kraftctl status` and `kraftctl health`: is it fine, if not why, and what now?"""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import click
@@ -9,9 +9,14 @@ import click
 from kraftctl.controllers import Belief, beliefs, leader_of
 from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
 from kraftctl.output import Json, table
-from kraftctl.quorum_commands import BELIEFS, belief_row
-from kraftctl.session import Session, cluster_options, command
-from kraftlog.admin_types import ClusterDescription, TopicDescription
+from kraftctl.quorum_commands import BELIEFS, belief_row, belief_rows
+from kraftctl.session import NUMBER, Session, cluster_options, command
+from kraftlog.admin_types import (
+    BrokerDescription,
+    ClusterDescription,
+    PartitionDescription,
+    TopicDescription,
+)
 from kraftlog.cluster_health import (
     GREEN,
     RED,
@@ -22,7 +27,7 @@ from kraftlog.cluster_health import (
     judge_partitions,
     judge_quorum,
 )
-from kraftlog.errors import ConfigError, KraftError
+from kraftlog.errors import ConfigError, KraftError, LeaderNotAvailable
 
 POLL_SECONDS = 0.2
 WATCH_SECONDS = 1.0
@@ -38,6 +43,17 @@ class Look:
     problems: list[Problem] = field(default_factory=list)
 
     @property
+    def under_replicated(self) -> int:
+        return sum(len(each.isr) < len(each.replicas) for each in self._partitions())
+
+    @property
+    def offline(self) -> int:
+        return sum(each.leader < 0 for each in self._partitions())
+
+    def _partitions(self) -> Iterator[PartitionDescription]:
+        return (each for topic in self.topics for each in topic.partitions)
+
+    @property
     def grade(self) -> Grade:
         return ClusterHealth(tuple(self.problems)).grade
 
@@ -49,6 +65,8 @@ def look(session: Session) -> Look:
     seen = Look()
     try:
         seen.controllers = beliefs(session)
+        if session.down and not _answers(seen):
+            raise LeaderNotAvailable(f"the local cluster {session.down} does not run")
         with session.admin() as admin:
             seen.cluster = admin.describe_cluster()
             seen.topics = list(admin.describe_topics().ok.values())
@@ -90,25 +108,40 @@ def status(session: Session, *, watch: bool) -> int:
 @click.option("--for", "wanted", type=click.Choice(["green", "yellow"]), default="green")
 @click.option("--stable", default="0s", help="With --wait: and has been so for that long.")
 @click.option("--within", default="60s", help="With --wait: give up after that long.")
+@click.option(
+    "--min-nodes", "brokers", type=NUMBER, default=0, help="Red with fewer brokers in service."
+)
 @cluster_options
 @command
-def health(session: Session, *, wait: bool, wanted: str, stable: str, within: str) -> int:
+def health(
+    session: Session, *, wait: bool, wanted: str, stable: str, within: str, brokers: int
+) -> int:
     """Is it fine? If not, why, and what now? Exit code 3 if it is worse than --for."""
     from kraftlog.durations import to_seconds  # noqa: PLC0415
 
     deadline = time.monotonic() + to_seconds(within, "--within")
+    calm_seconds = to_seconds(stable, "--stable")
     since: float | None = None
     while True:
         seen = look(session)
+        seen.problems += _missing_brokers(seen, brokers)
         good = seen.grade.is_as_good_as(Grade(wanted))
         since = (since or time.monotonic()) if good else None
-        enough = since is not None and time.monotonic() - since >= to_seconds(stable, "--stable")
+        enough = since is not None and time.monotonic() - since >= calm_seconds
         if not wait or enough or time.monotonic() > deadline:
             break
         time.sleep(POLL_SECONDS)
     data: Json = {"grade": seen.grade, "problems": _problems(seen)}
     session.output.show(data, "\n".join(_verdict(seen)))
     return OK if good and (enough or not wait) else UNHEALTHY
+
+
+def _missing_brokers(seen: Look, wanted: int) -> list[Problem]:
+    """One that has not joined yet is missed by nobody else."""
+    there = sum(not each.fenced for each in seen.cluster.brokers) if seen.cluster else 0
+    if there >= wanted:
+        return []
+    return [Problem(RED, f"{there} of {wanted} brokers are in service", "kraftctl node ls")]
 
 
 def _problems(seen: Look) -> list[Json]:
@@ -132,6 +165,7 @@ def _json(seen: Look) -> Json:
         "controller": leader.node.node_id if leader else None,
         "epoch": leader.epoch if leader else None,
         "high_watermark": leader.high_watermark if leader else None,
+        "controllers": belief_rows(seen.controllers),
         "brokers": [
             {
                 "broker": each.broker_id,
@@ -139,12 +173,24 @@ def _json(seen: Look) -> Json:
                 "why": each.fence_cause,
                 "leads": each.leaders,
                 "replicas": each.replicas,
+                "metadata_lag": max(0, cluster.offset - each.applied_offset),
+                "heartbeat_ago_ms": each.heartbeat_ago_ms,
             }
-            for each in (cluster.brokers if cluster else ())
-        ],
+            for each in cluster.brokers
+        ]
+        if cluster
+        else [],
         "topics": cluster.topics if cluster else None,
         "partitions": cluster.partitions if cluster else None,
+        "under_replicated": seen.under_replicated if cluster else None,
+        "offline": seen.offline if cluster else None,
     }
+
+
+def _why_fenced(broker: BrokerDescription) -> str:
+    ago_ms = broker.heartbeat_ago_ms
+    heard = f"; last heard of {ago_ms / 1000:.0f} s ago" if ago_ms is not None else ""
+    return f"{broker.fence_cause or 'not caught up yet'}{heard}" if broker.fenced else ""
 
 
 def _screen(seen: Look) -> str:
@@ -166,13 +212,16 @@ def _screen(seen: Look) -> str:
                         each.leaders,
                         each.replicas,
                         max(0, end - each.applied_offset),
-                        each.fence_cause,
+                        _why_fenced(each),
                     )
                     for each in cluster.brokers
                 ],
             )
         )
-        parts.append(f"TOPICS {cluster.topics}  PARTITIONS {cluster.partitions}")
+        parts.append(
+            f"TOPICS {cluster.topics}  PARTITIONS {cluster.partitions}"
+            f"  under-replicated {seen.under_replicated}  offline {seen.offline}"
+        )
     parts += [
         f"{seen.grade.upper()} because: {each.what}   try: {each.hint}" for each in seen.problems
     ]

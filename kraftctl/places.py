@@ -96,12 +96,29 @@ def bootstrap_of(
     profile: str | None = None,
 ) -> str:
     """The addresses that a command shall dial."""
-    if bootstrap or (environment.get("KRAFTCTL_BOOTSTRAP") and not profile):
-        return bootstrap or environment["KRAFTCTL_BOOTSTRAP"]
+    if bootstrap:
+        return checked_addresses(bootstrap, "-b")
+    if environment.get("KRAFTCTL_BOOTSTRAP") and not profile:
+        return checked_addresses(environment["KRAFTCTL_BOOTSTRAP"], "KRAFTCTL_BOOTSTRAP")
     name = profile or environment.get("KRAFTCTL_PROFILE") or LOCAL
     if name != LOCAL:
         return _from_file(places, name)
     return local_bootstrap(places, _current(places))
+
+
+def checked_addresses(text: str, source: str) -> str:
+    """The same, if it is HOST:PORT, or more of these with commas between."""
+    for address in text.split(","):
+        check_address(address.strip(), source)
+    return text
+
+
+def check_address(text: str, source: str) -> None:
+    host, _, port = text.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16
+    is_host = host.startswith("[") if ":" in host else host
+    if not is_host or not is_port:
+        raise ConfigError(f"{source}: {text!r} is no address", hint="it looks like 127.0.0.1:19101")
 
 
 def controllers_of(
@@ -152,7 +169,10 @@ def _from_file(places: Places, name: str) -> str:
         with open(path, "rb") as file:
             document = tomllib.load(file)
     except FileNotFoundError:
-        raise NotFound(f"there is no profile {name!r}: {path} does not exist") from None
+        raise NotFound(
+            f"there is no profile {name!r}: {path} does not exist",
+            hint=f'write there: [profiles.{name}] and below it: bootstrap = "host:port"',
+        ) from None
     except ValueError as error:
         raise ConfigError(f"{path} is not TOML: {error}") from None
     profiles = document.get("profiles", {})

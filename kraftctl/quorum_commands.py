@@ -9,6 +9,7 @@ import click
 from kraftctl.controllers import Belief, beliefs, find_leader, leader_of, with_controllers
 from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
 from kraftctl.output import Json, table
+from kraftctl.places import check_address
 from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import QuorumDescription, Refused
 from kraftlog.durations import to_seconds
@@ -36,6 +37,13 @@ def belief_row(address: str, belief: Belief) -> tuple[object, ...]:
     )
 
 
+def belief_rows(found: Mapping[str, Belief]) -> list[Json]:
+    """The same as JSON."""
+    keys = ("node", "address", "role", "believes", "end", "high_watermark", "problem")
+    rows = [belief_row(address, belief) for address, belief in found.items()]
+    return [dict(zip(keys, map(_plain, row), strict=True)) for row in rows]
+
+
 def short(error: KraftError) -> str:
     """The last and most exact of its causes: where it happened is told already."""
     return error.message.rpartition(": ")[2]
@@ -54,7 +62,6 @@ def status(session: Session, *, wait: bool, voters: int) -> int:
     found = _wait_voters(session, voters) if wait else beliefs(session)
     leader = leader_of(found.values())
     rows = [belief_row(address, belief) for address, belief in found.items()]
-    keys = ("node", "address", "role", "believes", "end", "high_watermark", "problem")
     head = (
         f"leader {leader.node.node_id}, epoch {leader.epoch}, {len(leader.voters)} voters"
         if leader
@@ -64,7 +71,7 @@ def status(session: Session, *, wait: bool, voters: int) -> int:
         "leader": leader.node.node_id if leader else None,
         "epoch": leader.epoch if leader else None,
         "voters": len(leader.voters) if leader else None,
-        "controllers": [dict(zip(keys, map(_plain, row), strict=True)) for row in rows],
+        "controllers": belief_rows(found),
     }
     session.output.show(data, f"{head}\n{table(BELIEFS, rows)}")
     return OK if leader else UNHEALTHY
@@ -246,6 +253,7 @@ def _note(note: Refused, count: int) -> str:
 @command
 def add(session: Session, address: str) -> int:
     """Make the observer at an address a voter, once it has caught up."""
+    check_address(address, "HOST:PORT")
     from quorum.batches import decode_key  # noqa: PLC0415 - gRPC takes its time to load
     from quorum.core.messages import Voter  # noqa: PLC0415
 

@@ -5,6 +5,7 @@ one of them. What they say when they begin goes to standard output, what they lo
 """
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import click
 from click.decorators import FC
 
 from kraftctl.exit_codes import CONFLICT, NOT_FOUND, OK, USAGE, error_of, exit_code
+from kraftctl.places import check_address
 from kraftctl.session import NUMBER, Session, command, output_option
 from kraftctl.up_command import setting
 from kraftlog.errors import ConfigError, KraftError
@@ -41,6 +43,8 @@ _KEYS = {
     "metadata_dir": ("--metadata-dir", "metadata.log.dir"),
     "cluster_id": ("--cluster-id", "cluster.id"),
 }
+
+_FLAG = re.compile(r"(?<=\()flag --([\w.]+)(?=\))")
 
 Flags = Mapping[str, object]
 
@@ -122,19 +126,13 @@ def join(session: Session, /, seed: str, **flags: object) -> int:
 
     def act() -> int:
         config = controller_config(flags)
-        address = seed_address(seed)
         if isinstance(replaced, int):
-            session.output.note(make_room(address, replaced, config.directory))
-        restart = _restart(flags, config.peers or (address,))
-        return commands.join(config, address, _shown(session), observer=observer, restart=restart)
+            session.output.note(make_room(seed, replaced, config.directory))
+        restart = _restart(flags, config.peers or (seed,))
+        return commands.join(config, seed, _shown(session), observer=observer, restart=restart)
 
+    check_address(seed, ADDRESS)
     return _serve(flags, act)
-
-
-def seed_address(text: str) -> str:
-    from kraftlog import config_keys as keys  # noqa: PLC0415
-
-    return keys.CONTROLLER_LISTENERS.parse(text, name=ADDRESS, source="argument")
 
 
 @click.command("format")
@@ -275,7 +273,14 @@ def _serve(flags: Flags, act: Callable[[], int]) -> int:
         return act()
     except KraftError as error:
         code = _exit_code(error)
-        raise error_of(code, error.message, _with_file(error, code, flags["config"])) from None
+        message = _in_our_words(error.message, flags)
+        raise error_of(code, message, _with_file(error, code, flags["config"])) from None
+
+
+def _in_our_words(message: str, flags: Flags) -> str:
+    """Servers call a flag what its key is called."""
+    given = {key: flag for name, (flag, key) in _KEYS.items() if flags.get(name) is not None}
+    return _FLAG.sub(lambda found: given.get(found[1], f"-X {found[1]}"), message)
 
 
 def _exit_code(error: KraftError) -> int:

@@ -10,17 +10,24 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 import click
 from click.decorators import FC
 
+from kraftctl.control import is_listening
 from kraftctl.exit_codes import FAILED, INTERRUPTED, OK, exit_code
+from kraftctl.hints import way_out
 from kraftctl.output import FORMATS, Output
 from kraftctl.places import Places, bootstrap_of, controllers_of
-from kraftlog.errors import KraftError
+from kraftlog.errors import ConfigError, KraftError
 
 if TYPE_CHECKING:
     from kraftlog.admin import Admin
 
 P = ParamSpec("P")
 
-NUMBER = click.IntRange(0, 2**31 - 1)
+
+class _Number(click.IntRange):
+    name = "whole number"
+
+
+NUMBER = _Number(0, 2**31 - 1)
 """The id of a node, a partition, or how many: as large as a message can say it."""
 
 
@@ -46,6 +53,18 @@ class Session:
         return controllers_of(
             self.places, os.environ, bootstrap=self._bootstrap, profile=self._profile
         )
+
+    @property
+    def down(self) -> str | None:
+        """The local cluster that is meant, if it does not run."""
+        try:
+            is_local = bool(self.local_controllers)
+        except KraftError:
+            return None
+        name = self.places.current if is_local else None
+        if name is None or is_listening(self.places.cluster(name)):
+            return None
+        return name
 
     def admin(self) -> "Admin":
         """To be used in a with statement."""
@@ -83,8 +102,10 @@ def command(function: Callable[Concatenate[Session, P], int | None]) -> Callable
     def run(*args: P.args, **options: P.kwargs) -> None:
         session = _session(options)
         try:
+            _check_timeout(session.timeout)
             code = function(session, *args, **options)
         except KraftError as error:
+            error.hint = way_out(error, down=session.down)
             session.output.fail(error)
             code = exit_code(error)
         except KeyboardInterrupt:
@@ -98,6 +119,13 @@ def command(function: Callable[Concatenate[Session, P], int | None]) -> Callable
         sys.exit(code or OK)
 
     return run
+
+
+def _check_timeout(text: str) -> None:
+    from kraftlog.durations import to_seconds  # noqa: PLC0415
+
+    if to_seconds(text, "--timeout") <= 0:
+        raise ConfigError(f"--timeout {text}", hint="it looks like --timeout 5s")
 
 
 def file_error(error: OSError) -> KraftError:

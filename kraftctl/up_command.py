@@ -11,9 +11,9 @@ from types import FrameType
 
 import click
 
-from kraftctl.control import ask, socket_path
+from kraftctl.control import ask, is_running, socket_path
 from kraftctl.exit_codes import OK, error_of
-from kraftctl.local_commands import is_running, nodes_of
+from kraftctl.local_commands import nodes_of
 from kraftctl.output import Json
 from kraftctl.places import DEFAULT_CLUSTER, local_bootstrap
 from kraftctl.session import Session, command, output_option
@@ -47,9 +47,7 @@ Topic = tuple[str, int | None, int | None]
 @click.option(
     "--base-port",
     type=click.IntRange(1, 65_000),
-    default=BASE_PORT,
-    show_default=True,
-    help="Of a new cluster: controllers listen above it, brokers 100 higher.",
+    help=f"Of a new cluster: controllers listen above it, brokers 100 higher. [{BASE_PORT}]",
 )
 @click.option(
     "--any-port",
@@ -102,16 +100,25 @@ def _shape(directory: str, asked: Mapping[str, object]) -> Shape:
                 hint="each machine has one of both: say -n, or -c, alone",
             )
         controllers = brokers = brokers or controllers
+    base_port = number("base_port")
+    if base_port is not None and _is_said("any_port"):
+        raise ConfigError("--base-port with --any-port", hint="say one of them")
     return Shape(
         directory,
         controllers,
         brokers,
         str(asked["timing"]) if asked["timing"] else None,
         dict(setting(text) for text in texts),
-        None if asked["any_port"] else number("base_port"),
+        base_port if base_port or asked["any_port"] else BASE_PORT,
         combined=bool(asked["combined"]),
         ephemeral=bool(asked["ephemeral"]),
     )
+
+
+def _is_said(flag: str) -> bool:
+    """On the command line, and not by the environment."""
+    source = click.get_current_context().get_parameter_source(flag)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def new_topic(text: str) -> Topic:

@@ -191,10 +191,17 @@ class QuorumClient:
             return await call(request, timeout=self._timeout_ms / 1000)
         except grpc.aio.AioRpcError as error:
             raise NetworkError(
-                f"{address} does not answer {method}: {error.details() or error.code().name}",
+                f"{address} does not answer {method}: {_last_cause(error)}",
                 hint="see whether the process runs and the address is right",
                 node=address,
             ) from None
+
+
+def _last_cause(error: grpc.aio.AioRpcError) -> str:
+    """gRPC tells all that it has tried: "failed to connect to all addresses; last error: UNKNOWN:
+    ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused".
+    """
+    return (error.details() or error.code().name).rpartition(": ")[2].rstrip("]")
 
 
 PASSING = (

@@ -143,7 +143,7 @@ class LogDir:
             yield
         except OSError as error:
             raise StorageError(
-                f"cannot {doing} the log directory {self.path}: {error}",
+                f"cannot {doing} the log directory {self.path}: {error.strerror or error}",
                 hint="see that the disk is mounted, has room and may be written to",
             ) from error
 

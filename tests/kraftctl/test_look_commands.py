@@ -17,3 +17,25 @@ def test_a_healthy_cluster_is_green(kraftctl: Run, topic: str) -> None:
 def test_a_cluster_that_does_not_answer_is_red() -> None:
     ran = invoke("health", "-b", "127.0.0.1:1", "--timeout", "1s")
     assert (ran.code, ran.out.startswith("RED")) == (3, True)
+
+
+def test_status_tells_scripts_what_it_shows_people(kraftctl: Run, topic: str) -> None:
+    shown = kraftctl("status").out
+    data = kraftctl("status", "-o", "json").data
+    assert isinstance(data, dict)
+    beliefs = data["controllers"]
+    assert [(each["node"], each["problem"]) for each in beliefs] == [(101, "")]
+    assert beliefs[0]["believes"] in shown
+    assert (data["under_replicated"], data["offline"]) == (0, 0)
+    assert "under-replicated 0  offline 0" in shown
+    for broker in data["brokers"]:
+        assert broker["metadata_lag"] >= 0
+        assert 0 <= broker["heartbeat_ago_ms"] < 60_000
+
+
+def test_health_misses_brokers_that_never_came(kraftctl: Run) -> None:
+    there = len(kraftctl("node", "ls", "-o", "json").data)  # type: ignore[arg-type] # a list
+    assert kraftctl("health", "--min-nodes", str(there)).code == 0
+    ran = kraftctl("health", "--min-nodes", str(there + 1), "--for", "yellow")
+    assert ran.code == 3
+    assert f"{there} of {there + 1} brokers are in service" in ran.out

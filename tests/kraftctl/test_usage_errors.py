@@ -26,6 +26,16 @@ LINES = {
     "topic create t -p x": ("topic create", "invalid value for '-p'", "kraftctl topic create"),
     "topic trim t": ("topic trim", "missing option '--before'", "kraftctl topic trim"),
     "node run --role x": ("node run", "'x' is not one of 'controller', 'broker', 'both'", ""),
+    "node info b1": ("node info", "'b1' is not a valid whole number", "node info [OPTIONS] NODE"),
+    "topic ls -b here": ("topic ls", "-b: 'here' is no address", "looks like 127.0.0.1:19101"),
+    "topic ls --timeout soon": ("topic ls", "--timeout = 'soon' is no duration", '"5s"'),
+    "topic ls --timeout 0s": ("topic ls", "--timeout 0s", "--timeout 5s"),
+    "health --wait --stable soon": ("health", "--stable = 'soon' is no duration", '"5s"'),
+    "up --any-port --base-port 9": ("up", "--base-port with --any-port", "one of them"),
+    "quorum add there": ("quorum add", "HOST:PORT: 'there' is no address", "127.0.0.1:19101"),
+    "quorum join h:99999 --dir d": ("quorum join", "'h:99999' is no address", "127.0.0.1:19101"),
+    "quorum form --dir d --id x": ("quorum form", "node.id = 'x' (--id) must be", "leave it"),
+    "node run --role broker -X a=1": ("node run", "'a' (-X a) is not a configuration key", ""),
     "status -b": ("status", "option '-b' requires an argument", "kraftctl status --help"),
 }
 """What is wrong -> the command of the document, what is said, and the way out."""
