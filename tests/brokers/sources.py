@@ -7,6 +7,7 @@ from brokers.cluster import PartitionId
 from brokers.replica_fetcher import OnFetchReply, SourceFetcher
 from brokers.replication_throttle import ReplicationThrottle
 from brokers.requests import FetchReply, FetchRequest, FetchResult, ReplicaIdentity
+from brokers.settings import ReplicaSettings
 from kraftlog.record_batch import encode_values
 from tests.brokers.brokers import FAST, Broker, Cluster
 from tests.loops import until
@@ -49,13 +50,13 @@ class Source:
 class Following:
     """Broker 2 follows its partitions from a source that the test plays."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, settings: ReplicaSettings = FAST) -> None:
         self.broker = broker
         self.source = Source()
         self.fetcher = SourceFetcher(
             self.source,
             lambda: ReplicaIdentity(2, 2),
-            settings=FAST,
+            settings=settings,
             clock=broker.manager.clock,
             throttle=ReplicationThrottle(broker.manager.clock),
         )

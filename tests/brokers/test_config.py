@@ -1,6 +1,10 @@
+from collections.abc import Callable
+
 import pytest
 
 from brokers.config import BrokerConfig, broker_config
+from kraftlog.broker_keys import BROKER_KEYS
+from kraftlog.config_key import Scope
 from kraftlog.errors import ConfigError
 from kraftlog.types import Uuid
 from tests.brokers.views import static
@@ -77,3 +81,41 @@ def test_a_cluster_id_is_a_uuid() -> None:
     text = str(Uuid(b"c" * 16))
     assert config(cluster_id=text).cluster_id == text
     assert config().cluster_id is None
+
+
+# Of each key a value that is not the default, and where it arrives. What becomes of it there is
+# shown where that lives. The rates of the replication throttle are read with the metadata, and so
+# is what a broker says for all topics (test_topic_settings).
+ARRIVES: dict[str, tuple[str, Callable[[BrokerConfig], object], object]] = {
+    "listeners": ("h:1", lambda c: c.listen, "h:1"),
+    "advertised.listeners": ("h:2", lambda c: c.advertise, "h:2"),
+    "broker.rack": ("r9", lambda c: c.rack, "r9"),
+    "cluster.id": (str(Uuid(b"c" * 16)), lambda c: c.cluster_id, str(Uuid(b"c" * 16))),
+    "metadata.log.dir": ("/m", lambda c: c.metadata_dir, "/m"),
+    "broker.heartbeat.interval.ms": ("17", lambda c: c.lifecycle.heartbeat_ms, 17),
+    "initial.broker.registration.timeout.ms": ("18", lambda c: c.lifecycle.registration_ms, 18),
+    "controlled.shutdown.timeout.ms": ("19", lambda c: c.shutdown_ms, 19),
+    "replica.lag.time.max.ms": ("20", lambda c: c.replica.replica_lag_ms, 20),
+    "replica.fetch.wait.max.ms": ("21", lambda c: c.replica.fetch_wait_ms, 21),
+    "replica.socket.timeout.ms": ("2022", lambda c: c.replica.fetch_timeout_ms, 2022),
+    "replica.fetch.max.bytes": ("23", lambda c: c.replica.fetch_partition_bytes, 23),
+    "replica.fetch.backoff.ms": ("24", lambda c: c.replica.fetch_backoff_ms, 24),
+    "replica.high.watermark.checkpoint.interval.ms": ("25", lambda c: c.replica.checkpoint_ms, 25),
+    "max.incremental.fetch.session.cache.slots": ("26", lambda c: c.replica.sessions_max, 26),
+    "log.retention.check.interval.ms": ("27", lambda c: c.replica.retention_check_ms, 27),
+    "log.cleaner.backoff.ms": ("28", lambda c: c.replica.cleaner_backoff_ms, 28),
+    "auto.create.topics.enable": ("false", lambda c: c.auto_create, False),
+    "slow.request.log.ms": ("29", lambda c: c.slow_request_ms, 29),
+}
+OF_THE_METADATA = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+}
+
+
+def test_every_key_of_a_broker_arrives() -> None:
+    assert {key.names[Scope.BROKER] for key in BROKER_KEYS} == ARRIVES.keys() | OF_THE_METADATA
+    plain = config()
+    for name, (text, read, value) in ARRIVES.items():
+        assert read(plain) != value, name
+        assert read(config(**{name.replace(".", "_"): text})) == value, name

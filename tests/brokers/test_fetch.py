@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from brokers.settings import REPLY_BYTES_MAX
 from kraftlog.errors import ErrorCode, KraftError
 from kraftlog.record_batch import read_batches
 from tests.brokers.aio import async_test
-from tests.brokers.brokers import Broker, Cluster
+from tests.brokers.brokers import FAST, Broker, Cluster
 from tests.loops import until
 
 
@@ -221,6 +222,17 @@ async def test_a_first_batch_comes_whole_and_a_reply_stays_small(tmp_path: Path)
         request = FetchRequest(parts=[FetchPart(topic, 0)], max_wait_ms=0, max_bytes=1)
         tiny = await fetch(cluster.brokers[1], request)
         assert bytes_in(tiny.parts) > 400_000
+
+
+@async_test
+async def test_there_are_as_many_sessions_as_is_set(tmp_path: Path) -> None:
+    # R21
+    settings = replace(FAST, sessions_max=2)
+    async with Cluster(tmp_path, count=1, settings=settings) as cluster:
+        topic = await cluster.create("t", replicas=(1,))
+        request = FetchRequest(parts=[FetchPart(topic, 0)], max_wait_ms=0, session_epoch=0)
+        given = [(await fetch(cluster.brokers[1], request)).session_id for _ in range(3)]
+        assert [bool(session_id) for session_id in given] == [True, True, False]
 
 
 @async_test

@@ -1,5 +1,6 @@
 """What a broker does again and again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from storage.checkpoint import read_offsets
@@ -7,7 +8,7 @@ from storage.files import OsFiles
 from storage.log_config import LogConfig
 from storage.log_dir import HIGH_WATERMARKS_FILE
 from tests.brokers.aio import async_test
-from tests.brokers.brokers import Cluster, values_in
+from tests.brokers.brokers import FAST, Cluster, values_in
 from tests.loops import until
 from tests.storage.keyed import keyed
 from tests.storage.logs import small_segments
@@ -58,6 +59,26 @@ async def test_a_compacted_topic_keeps_the_last_of_each_key(tmp_path: Path) -> N
         left = [value for value in values_in(cluster.brokers[1], topic) if value]
         assert len(left) < 15
         assert {b"27", b"28", b"29"} <= set(left)
+
+
+@async_test
+async def test_all_of_it_happens_by_itself_and_as_often_as_it_is_told(tmp_path: Path) -> None:
+    # R26 R30
+    often = replace(FAST, retention_check_ms=20, cleaner_backoff_ms=20, flush_check_ms=20)
+    async with Cluster(tmp_path, count=1, settings=often) as cluster:
+        old = small_segments(300, retention_bytes=600, file_delete_delay_ms=0)
+        short = await cluster.create("t", replicas=(1,), log=old)
+        keys = LogConfig(
+            segment_bytes=400, compact=True, delete=False, min_cleanable_dirty_ratio=0.01
+        )
+        compacted = await cluster.create("u", replicas=(1,), log=keys)
+        for number in range(30):
+            await cluster.produce(short, b"%d" % number * 30)
+            data = keyed((b"k%d" % (number % 3), b"%d" % number))
+            assert (await cluster.produce_batch(compacted, data)).error is None
+        broker = cluster.brokers[1]
+        await until(lambda: broker.partition(short).start_offset > 0, "retention")
+        await until(lambda: len(values_in(broker, compacted)) < 15, "compaction")
 
 
 @async_test

@@ -1,6 +1,7 @@
 """Following: what a replica does with what its leader says."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,24 @@ async def test_a_partition_in_trouble_pauses_and_the_others_go_on(tmp_path: Path
             following.reply()
             third = await following.source.next_request(3)
             assert [part.partition for part in third.parts] == [topics[0]]
+
+
+@async_test
+async def test_how_much_is_asked_for_and_how_long_is_waited_is_set(tmp_path: Path) -> None:
+    some = replace(FAST, fetch_partition_bytes=777, fetch_wait_ms=33, fetch_backoff_ms=3_600_000)
+    async with Cluster(tmp_path, count=2) as cluster:
+        topics = [await follower(cluster, name) for name in "ab"]
+        async with Following(cluster.brokers[2], some) as following:
+            for topic in topics:
+                following.fetcher.add(cluster.brokers[2].partition(topic))
+            first = await following.source.next_request(1)
+            assert [part.max_bytes for part in first.parts] == [777, 777]
+            error = KraftError("not yet", code=ErrorCode.UNKNOWN_LEADER_EPOCH)
+            following.reply(told(topics[0], error=error))
+            second = await following.source.next_request(2)
+            assert second.max_wait_ms == 33
+            (pause,) = following.fetcher._paused
+            assert pause[0] - asyncio.get_running_loop().time() > 60  # a twentieth of an hour
 
 
 @async_test

@@ -231,6 +231,35 @@ def test_a_second_stop_does_not_wait_for_others(tmp_path: Path) -> None:
     run(story())
 
 
+def test_a_stop_waits_no_longer_than_it_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        async with town(tmp_path) as place:
+            server = await place.start("b1", node_id="1", controlled_shutdown_timeout_ms="50")
+            server.lifecycle.begin_stop = lambda: None  # type: ignore[method-assign]
+            await place.stop("b1")
+            assert "others have not taken over within 50 ms" in caplog.text
+            assert (tmp_path / "b1" / CLEAN_MARK).exists()
+
+    run(story())
+
+
+# R16
+def test_how_slow_is_slow_is_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with town(tmp_path) as place:
+            patient = await place.start("b1", node_id="1", slow_request_log_ms="1h")
+            hasty = await place.start("b2", node_id="2", slow_request_log_ms="0")
+            metadata = broker_pb2.BrokerRequest(metadata=broker_pb2.MetadataRequest())
+            await call(patient.address.endpoint, metadata)
+            assert "slow metadata" not in caplog.text
+            await call(hasty.address.endpoint, metadata)
+            assert "slow metadata of client" in caplog.text
+
+    run(story())
+
+
 def test_a_broker_that_was_unregistered_comes_back(tmp_path: Path) -> None:
     async def story() -> None:
         async with town(tmp_path) as place:

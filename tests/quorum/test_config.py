@@ -1,9 +1,11 @@
+from collections.abc import Callable
+
 import pytest
 
 from kraftlog.config import load
-from kraftlog.config_keys import Scope
+from kraftlog.config_keys import ALL_KEYS, Scope
 from kraftlog.errors import ConfigError
-from quorum.config import ServerConfig, server_config
+from quorum.config import ServerConfig, server_config, watch_timing
 from quorum.core.config import FAST, KAFKA, Timing
 
 
@@ -74,3 +76,67 @@ def test_a_controller_has_one_directory(directories: str | None) -> None:
 def test_node_ids_begin_at_1(node_id: object) -> None:
     with pytest.raises(ConfigError, match=r"node\.id"):
         read(node_id=node_id)
+
+
+# Of each key a value that is not the default, and where it arrives. What becomes of it there is
+# shown where that lives.
+ARRIVES: dict[str, tuple[str, Callable[[ServerConfig], object], object]] = {
+    "node.id": ("7", lambda c: c.node_id, 7),
+    "log.dirs": ("/other", lambda c: c.directory, "/other"),
+    "listeners": ("h:1", lambda c: c.listen, "h:1"),
+    "advertised.listeners": ("h:2", lambda c: c.advertise, "h:2"),
+    "metrics.listeners": ("h:3", lambda c: c.metrics, "h:3"),
+    "quorum.peers": ("h:4", lambda c: c.peers, ("h:4",)),
+    "timing.profile": ("fast", lambda c: c.timing, FAST),
+    "quorum.state": ("journal", lambda c: c.keeps_journal, True),
+    "controller.quorum.fetch.timeout.ms": ("1811", lambda c: c.timing.fetch_timeout_ms, 1811),
+    "controller.quorum.election.timeout.ms": ("12", lambda c: c.timing.election_timeout_ms, 12),
+    "controller.quorum.election.backoff.max.ms": (
+        "13",
+        lambda c: c.timing.election_backoff_max_ms,
+        13,
+    ),
+    "controller.quorum.request.timeout.ms": ("1914", lambda c: c.timing.request_timeout_ms, 1914),
+    "controller.quorum.retry.backoff.ms": ("15", lambda c: c.timing.retry_backoff_ms, 15),
+    "metadata.log.segment.bytes": ("1016", lambda c: c.log.segment_bytes, 1016),
+    "metadata.log.segment.ms": ("17", lambda c: c.log.segment_ms, 17),
+    "metadata.log.max.record.bytes.between.snapshots": ("18", lambda c: c.snapshots.log_bytes, 18),
+    "metadata.log.max.snapshot.interval.ms": ("19", lambda c: c.snapshots.interval_ms, 19),
+    "metadata.max.retention.bytes": ("20", lambda c: c.snapshots.retention_bytes, 20),
+    "metadata.max.retention.ms": ("21", lambda c: c.snapshots.retention_ms, 21),
+    "broker.session.timeout.ms": ("22", lambda c: watch_timing(c.settings).session_ms, 22),
+    "metadata.lag.max.ms": ("23", lambda c: watch_timing(c.settings).lag_ms, 23),
+    "auto.leader.rebalance.enable": (
+        "false",
+        lambda c: watch_timing(c.settings).rebalance_ms,
+        None,
+    ),
+    "leader.imbalance.check.interval.seconds": (
+        "25",
+        lambda c: watch_timing(c.settings).rebalance_ms,
+        25_000,
+    ),
+}
+# What topics and their partitions are created with is read with the metadata
+# (tests/metadata_log/test_effective, decide/test_topics).
+OF_THE_METADATA = {
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
+    "log.flush.before.ack",
+    "num.partitions",
+    "default.replication.factor",
+}
+
+
+def test_every_key_of_a_controller_arrives() -> None:
+    named = {key.names[Scope.CONTROLLER] for key in ALL_KEYS if Scope.CONTROLLER in key.names}
+    assert named == ARRIVES.keys() | OF_THE_METADATA
+    plain = read()
+    for name, (text, arrives, value) in ARRIVES.items():
+        assert arrives(plain) != value, name
+        assert arrives(read(**{name.replace(".", "_"): text})) == value, name
+
+
+def test_a_broker_may_lag_for_three_sessions() -> None:
+    assert watch_timing(read(broker_session_timeout_ms="5s").settings).lag_ms == 15_000
+    assert watch_timing(read(timing_profile="fast").settings).lag_ms == 4_500
