@@ -1,4 +1,7 @@
 import asyncio
+import contextlib
+import os
+import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -42,6 +45,31 @@ def run(
         assert failures == []
 
     asyncio.run(main())
+
+
+def buffers_towards(port: int) -> set[int]:
+    """The receive buffers of this process' connections to a port."""
+    found: set[int] = set()
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as peer:
+            if peer.getpeername()[1:2] == (port,):
+                found.add(peer.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
+    return found
+
+
+# R33: socket buffers
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the files of Linux' /proc")
+def test_the_receive_buffer_of_its_sockets_is_set(toys: ToyCluster) -> None:
+    seen: list[set[int]] = []
+    address = toys.bootstrap.split(",")[0]
+
+    async def work(client: ClusterClient) -> None:
+        await client.ensure_topic("t", timeout_ms=20_000)
+        seen.append(buffers_towards(int(address.rpartition(":")[2])))
+
+    run(address, work)
+    run(address, work, receive_buffer_bytes=12_345)
+    assert 2 * 12_345 in seen[1] - seen[0]  # the kernel doubles it
 
 
 # R17: any broker gives the metadata

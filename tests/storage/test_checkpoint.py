@@ -155,6 +155,7 @@ def test_a_short_recovery_point_is_unreadable(disk: ModelDisk, length: int) -> N
     assert not RecoveryPoint(disk, POINT).read().readable
 
 
+# KAFKA-10101: one that is ahead of what was flushed makes recovery skip what is damaged
 @pytest.mark.parametrize("seed", range(10))
 def test_a_recovery_point_may_be_old_after_a_power_cut_but_never_ahead(seed: int) -> None:
     disk = new_disk(seed)

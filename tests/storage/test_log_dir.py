@@ -142,6 +142,7 @@ def test_a_clean_stop_is_remembered_with_its_broker_epoch(disk: ModelDisk) -> No
     assert found.topic_id == TOPIC_ID
 
 
+# KAFKA-10471: else what dies while it opens them trusts the mark at its next start
 def test_the_mark_is_gone_before_a_log_is_opened(disk: ModelDisk) -> None:
     log_dir = loaded(disk)
     filled(log_dir, T0)
