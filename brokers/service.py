@@ -184,7 +184,7 @@ class BrokerService:
         given = envelope.cluster_id
         if envelope.HasField("cluster_id") and given != self._cluster_id.raw:
             raise InconsistentClusterId(
-                f"cluster id {given.hex() or 'of no bytes'}, and this is {self._cluster_id}",
+                f"cluster id {Uuid.shown(given)}, and this is {self._cluster_id}",
                 hint="this broker belongs to another cluster: look at the address",
             )
         return self._prepare[api.name](envelope, exchange, stream, self._ready())

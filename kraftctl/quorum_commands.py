@@ -1,13 +1,13 @@
 """`kraftctl quorum ...`"""
 
 import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from kraftctl.controllers import Belief, beliefs, find_leader, leader_of, with_controllers
-from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
+from kraftctl.exit_codes import OK, UNHEALTHY, Conflict, NotFound
 from kraftctl.output import Json, table
 from kraftctl.places import check_address
 from kraftctl.session import Session, cluster_options, command
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from quorum.client import QuorumClient
 
 POLL_SECONDS = 0.1
+
+T = TypeVar("T")
 
 
 def belief_row(address: str, belief: Belief) -> tuple[object, ...]:
@@ -264,7 +266,7 @@ def add(session: Session, address: str) -> int:
         await client.add_voter_in_time(cluster_id, Voter(newcomer, address))
         return newcomer.node_id
 
-    node = with_controllers(session, act, [endpoint], patient=True)
+    node = _changed(lambda: with_controllers(session, act, [endpoint], patient=True))
     undo = f"kraftctl quorum remove {node}"
     session.output.show({"added": node}, f"{node} is a voter; undo: {undo}")
     return OK
@@ -289,13 +291,31 @@ def remove(session: Session, node: str) -> int:
     async def act(client: "QuorumClient") -> None:
         await client.remove_voter(endpoint, cluster_id, named[0])
 
-    with_controllers(session, act, [endpoint], patient=True)
+    _changed(lambda: with_controllers(session, act, [endpoint], patient=True))
     gone = named[0].node_id
     session.output.show(
         {"removed": gone},
         f"{gone} is no longer a voter; undo, while it runs: kraftctl quorum add HOST:PORT",
     )
     return OK
+
+
+def _changed(change: Callable[[], T]) -> T:
+    """Change the voters. The quorum gives its reasons against it in two words."""
+    from quorum.client import refusal_of  # noqa: PLC0415 - gRPC takes its time to load
+    from quorum.core.messages import Refusal  # noqa: PLC0415
+
+    try:
+        return change()
+    except KraftError as error:
+        match refusal_of(error):
+            case Refusal.DUPLICATE_VOTER:
+                text, hint = "it is a voter already", "kraftctl quorum status shows them"
+            case Refusal.LAST_VOTER:
+                text, hint = "it is the last voter", "add another one first: kraftctl quorum join"
+            case _:
+                raise
+        raise Conflict(text, hint=hint) from None
 
 
 def _leads(session: Session) -> "tuple[Uuid, str]":

@@ -17,7 +17,7 @@ from kraftctl.exit_codes import CONFLICT, NOT_FOUND, OK, USAGE, error_of, exit_c
 from kraftctl.places import check_address
 from kraftctl.session import NUMBER, Session, command, output_option
 from kraftctl.up_command import setting
-from kraftlog.errors import ConfigError, KraftError
+from kraftlog.errors import ConfigError, ErrorCode, KraftError
 from kraftlog.logs import start_logging
 
 if TYPE_CHECKING:
@@ -299,6 +299,11 @@ def _exit_code(error: KraftError) -> int:
 
 def _with_file(error: KraftError, code: int, file: object) -> str:
     """What does not fit may stand in the file: a hint that names it."""
+    if error.code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+        return (
+            "its own id is in meta.properties of its directory, the other one is that of --peers:"
+            " name controllers of its cluster, or give it an empty --dir"
+        )
     if file is None or code not in (USAGE, CONFLICT) or str(file) in error.message:
         return error.hint
     return f"{error.hint}; it was told by {file}" if error.hint else f"see {file}"

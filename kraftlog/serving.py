@@ -8,6 +8,7 @@ from it, and the sender is slowed down by the transport itself.
 import asyncio
 import contextlib
 import logging
+import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, NoReturn, Protocol, TypeVar
@@ -59,8 +60,39 @@ class ServerCall(Protocol):
     async def abort(self, code: grpc.StatusCode, details: str) -> NoReturn: ...
 
 
+_Place = tuple[int, int, int, str, tuple[str | int | bytes, ...]]
+"""What getaddrinfo gives."""
+
+
+def check_can_listen(address: str) -> None:
+    """ConfigError where nobody can listen, with the reason: gRPC does not give it."""
+    host, _, port = address.rpartition(":")
+    try:
+        places = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        failures = [each for each in map(_try_to_bind, places) if each]
+        if len(failures) == len(places):  # one of several is enough
+            raise failures[0]
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {address}: {error.strerror or error}",
+            hint="another process may have the port: stop it, or choose another",
+        ) from None
+
+
+def _try_to_bind(place: _Place) -> OSError | None:
+    family, kind, protocol, _, name = place
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(name)
+        except OSError as error:
+            return error
+    return None
+
+
 def open_server(address: str) -> tuple[grpc.aio.Server, int]:
     """A server that is bound but not started, and its port, which the system chose if it was 0."""
+    check_can_listen(address)
     server = grpc.aio.server(options=SERVER_OPTIONS)
     try:
         port = server.add_insecure_port(address)

@@ -82,5 +82,10 @@ class Uuid:
             raise ValueError(f"{text!r} is not a uuid of {UUID_TEXT_CHARS} base64url characters")
         return cls(raw)
 
+    @classmethod
+    def shown(cls, raw: bytes) -> str:
+        """Bytes that somebody sent in the place of one."""
+        return str(cls(raw)) if len(raw) == UUID_BYTES else raw.hex() or "none"
+
     def __str__(self) -> str:
         return base64.urlsafe_b64encode(self.raw).rstrip(b"=").decode()

@@ -15,6 +15,7 @@ from kraftlog._check import InvariantViolation
 from kraftlog.clock import SystemClock
 from kraftlog.errors import ConfigError, KraftError
 from kraftlog.resolver import resolver
+from kraftlog.serving import check_can_listen
 from kraftlog.types import Uuid
 from quorum.batches import decode_key
 from quorum.client import Description, QuorumClient
@@ -44,6 +45,7 @@ from quorum.server import (
 )
 from quorum.status import read_status, status_json, status_text
 from storage.files import OsFiles
+from storage.meta_properties import META_PROPERTIES_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +93,10 @@ def form(config: ServerConfig, output: Output, *, restart: str) -> int:
 
     async def run() -> int:
         await _refuse_second_cluster(config.peers)
-        form_directories(OsFiles(), [seat], SystemClock())
+        files = OsFiles()
+        if not files.exists(f"{config.directory}/{META_PROPERTIES_FILE}"):
+            check_can_listen(config.listen)  # before anything is written that names the address
+        form_directories(files, [seat], SystemClock())
         return await _serve(config, output, Words(restart, invites=True))
 
     return asyncio.run(run())

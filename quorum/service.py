@@ -174,7 +174,7 @@ class RaftService:
     def _check_cluster(self, cluster_id: bytes) -> None:
         if cluster_id != self._cluster_id.raw:
             raise InvalidRequest(
-                f"cluster id {cluster_id.hex() or 'none'}, and this is {self._cluster_id}",
+                f"cluster id {Uuid.shown(cluster_id)}, and this is {self._cluster_id}",
                 hint="use the cluster id that `form` printed",
                 code=ErrorCode.INCONSISTENT_CLUSTER_ID,
             )

@@ -54,6 +54,12 @@ def test_voters_that_do_not_exist_are_refused(kraftctl: Run) -> None:
     ran = kraftctl("quorum", "remove", "77")
     assert (ran.code, "101" in ran.err) == (5, True)
     assert kraftctl("quorum", "add", "127.0.0.1:1", "--timeout", "1s").code == 4
+    last = kraftctl("quorum", "remove", "101")
+    assert (last.code, "it is the last voter" in last.err) == (6, True)
+    controllers = kraftctl("quorum", "status", "-o", "json").pick("controllers")
+    assert isinstance(controllers, list)
+    again = kraftctl("quorum", "add", controllers[0]["address"])
+    assert (again.code, "it is a voter already" in again.err) == (6, True)
 
 
 @pytest.mark.slow

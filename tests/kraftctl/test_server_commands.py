@@ -102,6 +102,25 @@ def _refusals(hand: Hand) -> None:
     assert (alive.code, "is alive" in alive.err) == (7, True)
     both = invoke("quorum", "join", hand.addresses[101], "--replace", "102", *hand.place(103))
     assert both.code == 2
+    elsewhere = ["--id", "9", "--dir", f"{hand.directory}/9", "--listen", hand.addresses[101]]
+    taken_port = invoke("quorum", "form", *elsewhere)
+    assert (taken_port.code, "Address already in use" in taken_port.err) == (2, True)
+    assert not os.path.exists(f"{hand.directory}/9")  # so that it can be said again, better
+    _a_wrong_cluster(hand, f"{hand.directory}/lost")
+
+
+def _a_wrong_cluster(hand: Hand, directory: str) -> None:
+    words = ["node", "run", "--role", "broker", *hand.place(1)[:2], "--dir", directory]
+    words += ["--listen", hand.addresses[1], "--peers", hand.addresses[101], "--timing", "fast"]
+    path = f"{directory}.log"
+    node = NodeProcess("lost", "kraftctl", [*words, "--cluster-id", "AnL2Qf8T3aXkzM0vJtB1wA"], path)
+    node.start()
+    try:
+        assert node.wait(SECONDS) == 6
+    finally:
+        node.close()
+    assert "error: cluster id AnL2Qf8T3aXkzM0vJtB1wA, and this is " in node.log()
+    assert "give it an empty --dir" in node.log()
 
 
 def _a_lost_disk(hand: Hand) -> None:

@@ -138,10 +138,17 @@ def test_clients_that_vanish_are_no_error_of_ours(caplog: pytest.LogCaptureFixtu
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+def test_where_nobody_can_listen_the_reason_is_said() -> None:
+    for address in ("203.0.113.1:0", "nobody.invalid:9000"):
+        with pytest.raises(ConfigError, match=f"cannot listen on {address}: [A-Z]"):
+            open_server(address)
+
+
 def test_two_servers_cannot_share_a_port() -> None:
     async def story() -> None:
         server, port = open_server("127.0.0.1:0")
-        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
+        wanted = f"cannot listen on 127.0.0.1:{port}: Address already in use"
+        with pytest.raises(ConfigError, match=wanted):
             open_server(f"127.0.0.1:{port}")
         await server.stop(None)
 
