@@ -48,8 +48,8 @@ _LATER: Sequence[tuple[str, str, str]] = (
     ("dlq_topic", "", "dead letter topics"),
     ("tls", "security.protocol", "TLS"),
     ("auth", "sasl.mechanism", "authentication"),
-    ("interceptors", "interceptor.classes", "interceptors"),
-    ("metrics", "metric.reporters", "client metrics"),
+    ("interceptors", "interceptor.classes", "a later release"),
+    ("metrics", "metric.reporters", "a later release"),
     ("send_buffer_bytes", "send.buffer.bytes", "a way to set it through gRPC"),
 )
 # What needs nothing that is missing, by argument or dotted name; for the others, to be without.

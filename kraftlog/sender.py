@@ -27,6 +27,7 @@ from kraftlog.errors import (
     AmbiguousError,
     KraftError,
     LeaderNotAvailable,
+    OutOfOrderSequence,
     RecordTooLarge,
     RequestTimedOut,
     ThrottledError,
@@ -346,7 +347,7 @@ class Sender:
             self._accumulator.release(batch)
         elif batch.attempts > self._options.retries:
             queue.window.drop(batch)
-            self._fail(batch, _last_word(batch, self._options.delivery_timeout_ms))
+            self._fail(batch, _last_word(batch, self._within))
         self._pause(queue, produced, error)
 
     def _pause(self, queue: PartitionQueue, produced: Produced, error: KraftError) -> None:
@@ -354,6 +355,8 @@ class Sender:
         place = TopicPartition(queue.topic, queue.partition)
         if produced.hint is not None and self._view.learn_leader(place, produced.hint):
             return
+        if isinstance(error, OutOfOrderSequence):
+            queue.failures = 0  # the leader is there: it misses what was given up
         queue.failures += 1
         pause_ms = self._options.common.backoff.pause_ms(queue.failures, self._client.dice)
         queue.not_before = self._loop.time() + pause_ms / 1000
@@ -388,7 +391,7 @@ class Sender:
         for batch in [b for b in queue.window.batches if b.created <= oldest_allowed]:
             if not batch.given_up:
                 queue.window.drop(batch)
-                self._fail(batch, _last_word(batch, self._options.delivery_timeout_ms))
+                self._fail(batch, _last_word(batch, self._within))
         waiting = queue.closed[0] if queue.closed else queue.filling
         while waiting is not None and waiting.created <= oldest_allowed:
             taken = self._accumulator.take(queue)
@@ -398,6 +401,10 @@ class Sender:
         oldest = queue.window.batches[0] if queue.window.batches else waiting
         if oldest is not None and not oldest.given_up:
             self.wake_at(oldest.created + self._options.delivery_timeout_ms / 1000)
+
+    @property
+    def _within(self) -> str:
+        return f"within {self._options.delivery_timeout_ms} ms"
 
     def _never_sent(self, queue: PartitionQueue) -> KraftError:
         timeout_ms = self._options.delivery_timeout_ms
@@ -423,7 +430,8 @@ class Sender:
         for queue in self._accumulator.active():
             for batch in list(queue.window.batches):
                 queue.window.drop(batch)
-                self._fail(batch, _last_word(batch, 0) if batch.attempts else error)
+                ended = "before the producer was closed"
+                self._fail(batch, _last_word(batch, ended) if batch.attempts else error)
         for _, batch in self._accumulator.unsent():
             self._fail(batch, error)
 
@@ -436,15 +444,15 @@ def _never_told(batch: Batch) -> KraftError:
     )
 
 
-def _last_word(batch: Batch, timeout_ms: int) -> KraftError:
-    """Why a batch that was sent failed in the end."""
+def _last_word(batch: Batch, when: str) -> KraftError:
+    """Why a batch that was sent failed in the end; `when` is how long there was time for it."""
     if batch.in_flight or batch.maybe_appended:
         return RequestTimedOut(
-            f"no answer within {timeout_ms} ms and {batch.attempts} attempts",
+            f"no answer {when}, after {batch.attempts} attempts",
             hint="it may be in the log: read the end of the partition to see",
             attempts=batch.attempts,
         )
     if batch.error is None:
-        return TimeoutError_(f"not sent again within {timeout_ms} ms")
+        return TimeoutError_(f"not sent again {when}")
     batch.error.attempts = batch.attempts
     return batch.error

@@ -157,6 +157,35 @@ def test_time_over_without_an_answer_is_an_unknown_outcome(toys: ToyCluster) -> 
         assert send(p, b"c") == [2], "the late answer has settled where the numbers go on"
 
 
+def test_after_an_outage_the_next_record_does_not_pay_for_those_that_were_lost(
+    toys: ToyCluster,
+) -> None:
+    """The leader misses the numbers of what expired, and says so; that is no failure to rest from,
+    however long the rests had become.
+    """
+    slow = {"retry_backoff": "100ms", "retry_backoff_max": "60s"}
+    with producer(toys, delivery_timeout="1s", **slow) as p:
+        send(p, b"a")
+        toys.faults.append(Fault("produce", refuse=ErrorCode.NOT_ENOUGH_REPLICAS, times=-1))
+        with pytest.raises(NotEnoughReplicas):
+            send(p, b"lost")
+        toys.faults.clear()
+        assert send(p, b"b") == [1]
+
+
+def test_an_outcome_that_is_open_at_the_end_is_told_as_such(toys: ToyCluster) -> None:
+    hold = threading.Event()
+    with producer(toys, request_timeout="20s") as p:
+        send(p, b"a")
+        toys.faults.append(Fault("produce", hold=hold))
+        future = p.send("t", b"b", partition=0)
+        until(lambda: toys.values("t") == [b"a", b"b"], "it is under way")
+        p.close(timeout=0)
+        with pytest.raises(RequestTimedOut, match="before the producer was closed"):
+            future.result(0)
+        toys.release_held()
+
+
 def test_a_partition_without_a_leader_says_so(toys: ToyCluster) -> None:
     with producer(toys, delivery_timeout="200ms") as p:
         send(p, b"a")
