@@ -6,6 +6,7 @@ import click
 
 from kraftctl.controllers import beliefs
 from kraftctl.exit_codes import OK, Guarded, NotFound
+from kraftctl.moves import refuse_stuck, states_of
 from kraftctl.output import Json, table
 from kraftctl.partition_commands import Pace, move, save_undo, say_undo, show_plan
 from kraftctl.session import NUMBER, Session, cluster_options, command
@@ -174,15 +175,12 @@ def drain(session: Session, broker: int, *, within: str, dry_run: bool) -> int:
             for each in cluster.brokers
             if each.broker_id != broker and not each.fenced and not each.in_controlled_shutdown
         }
-        topics = admin.describe_topics().raise_for_errors().ok.values()
-        before = {
-            TopicPartition(topic.name, each.partition): each.replicas
-            for topic in topics
-            for each in topic.partitions
-        }
+        states = states_of(admin, admin.list_topics())
+        before = {place: each.replicas for place, each in states.items()}
         plan = drained(before, broker, loads)
         show_plan(session, before, plan)
         if not dry_run:
+            refuse_stuck(plan, states, cluster)
             say_undo(session, save_undo(session, before, plan))
             move(session, admin, plan, Pace(within=to_seconds(within, "--within")))
     moved = [str(place) for place in plan]

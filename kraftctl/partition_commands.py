@@ -4,13 +4,14 @@ import contextlib
 import json
 import shlex
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from kraftctl.exit_codes import OK, UNHEALTHY, Guarded
+from kraftctl.moves import Plan, wait_moved
 from kraftctl.output import Json, table
 from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftctl.topic_commands import finish, names_of, partition_json
@@ -21,14 +22,13 @@ from kraftlog.admin_types import (
     ReplicaDescription,
 )
 from kraftlog.durations import to_seconds
-from kraftlog.errors import ConfigError, KraftError, TimeoutError_, UnknownTopicOrPartition
+from kraftlog.errors import ConfigError, KraftError, UnknownTopicOrPartition
 from kraftlog.types import TopicPartition
 
 if TYPE_CHECKING:
     from kraftlog.admin import Admin
 
 PLACE = "TOPIC:PARTITION"
-POLL_SECONDS = 0.2
 
 
 def place_of(text: str) -> TopicPartition:
@@ -247,9 +247,6 @@ def _assignments(admin: "Admin", names: Sequence[str]) -> dict[TopicPartition, t
     }
 
 
-Plan = Mapping[TopicPartition, tuple[int, ...]]
-
-
 def _plan(
     before: Plan,
     *,
@@ -340,26 +337,6 @@ def _read_plan(path: str) -> dict[TopicPartition, tuple[int, ...]]:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is no plan: {error!r}", hint="--undo writes one") from None
-
-
-def wait_moved(
-    session: Session, admin: "Admin", places: Sequence[TopicPartition], deadline: float
-) -> None:
-    """Until nothing of it moves any more; says how much is left."""
-    last = -1
-    while True:
-        left = len(admin.list_reassignments(places))
-        if left != last:
-            session.output.note(f"{len(places) - left} of {len(places)} have moved")
-            last = left
-        if left == 0:
-            return
-        if time.monotonic() > deadline:
-            raise TimeoutError_(
-                f"{left} of {len(places)} partitions still move",
-                hint="they go on moving: kraftctl partition reassign --status; --cancel stops them",
-            )
-        time.sleep(POLL_SECONDS)
 
 
 def move(session: Session, admin: "Admin", plan: Plan, pace: "Pace") -> None:
