@@ -38,9 +38,9 @@ def test_who_holds_a_move_up_is_named() -> None:
         cluster.start_node("b2")
         cluster.wait_healthy()
         assert _run(cluster, "node", "drain", "1", "--within", "60s").code == 0
-        replicas = _run(cluster, "node", "ls", "-o", "json").data
-        assert isinstance(replicas, list)
-        assert [each["replicas"] for each in replicas if each["broker"] == 1] == [0]
+        brokers = _run(cluster, "node", "ls", "-o", "json").data
+        assert isinstance(brokers, list)
+        assert [each["replicas"] for each in brokers if each["broker"] == 1] == [0]
 
 
 def _a_drain_is_refused(cluster: LocalCluster) -> None:
