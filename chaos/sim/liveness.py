@@ -2,6 +2,10 @@
 
 Half of the time everything heals. Otherwise only a core heals, which holds a majority of every
 voter set that may act, and the rest stays as bad as it can be: down, paused, deaf, or mute.
+
+Such a majority may have nobody who could win by Raft's own rules: a follower has heard of a new
+voter from a leader that is gone, and needs its vote; the new voter has not, but has fetched from a
+later leader, so it refuses, and knows of no reason to campaign itself. Then the rest comes back.
 """
 
 from chaos.sim.atlas import Atlas
@@ -11,6 +15,7 @@ from chaos.sim.faults import Faults
 from chaos.sim.node import SimNode
 from kraftlog._check import invariant
 from quorum.core.config import FAST
+from quorum.core.tally import majority
 
 PROGRESS_MS = 20_000.0
 """Within this time there is a leader, a new commit, and everybody of the core has it."""
@@ -46,6 +51,31 @@ class Liveness:
         for node in self.core:
             if not node.is_up:
                 node.start()
+
+    def bring_back(self) -> bool:
+        """If nobody of the core could win, the rest is needed, too; returns whether that is so."""
+        if not self._outside or any(map(self._could_win, self.core)):
+            return False
+        self._cluster.trace.add("nobody could win without the rest: it comes back")
+        self._cluster.stays_down -= self._outside
+        self._outside = set()
+        self._faults.end()
+        for node in self.core:
+            if not node.is_up:
+                node.start()
+        return True
+
+    def _could_win(self, node: SimNode) -> bool:
+        core = node.core
+        if core is None or not any(node.key in each.voters for each in core.log.voter_history):
+            return False
+        mine = core.log.position
+        backers = {
+            other.key
+            for other in self.core
+            if other.core and not mine.is_behind(other.core.log.position)
+        }
+        return sum(key in backers for key in core.voters.keys) >= majority(len(core.voters))
 
     def _choose_outside(self) -> list[SimNode]:
         outside: list[SimNode] = []

@@ -60,10 +60,12 @@ class World:
         liveness, schedule = self._liveness, self.cluster.schedule
         liveness.heal()
         begin = schedule.now
+        deadline = begin + PROGRESS_MS
         while not liveness.has_progressed():
-            in_time = schedule.is_due(begin + PROGRESS_MS)
-            core = [node.name for node in liveness.core]
-            invariant(in_time, "V1 no progress after healing", core=core)
+            if not schedule.is_due(deadline):
+                core = [node.name for node in liveness.core]
+                invariant(liveness.bring_back(), "V1 no progress after healing", core=core)
+                deadline = schedule.now + PROGRESS_MS
             self._step()
         self.progress_ms = schedule.now - begin
         self._operators.end()

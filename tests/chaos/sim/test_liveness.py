@@ -9,6 +9,9 @@ from chaos.sim.faults import Faults
 from chaos.sim.liveness import ANSWER_MS, Liveness
 from chaos.sim.operators import Operators
 from kraftlog._check import InvariantViolation
+from kraftlog.types import Uuid
+from quorum.core.log_view import VotersAt
+from quorum.core.messages import ReplicaKey, Voter, VoterSet
 from tests.chaos.sim.clusters import append, elect, followers, machine_of, run_for, run_until, start
 
 
@@ -49,6 +52,24 @@ def test_cores_are_chosen_in_all_sizes() -> None:
     assert 5 in sizes
     assert sizes - {5}
     assert min(sizes) >= 3
+
+
+def test_the_rest_comes_back_only_if_nobody_could_win_without_it() -> None:  # V1
+    case = Case()
+    lost = followers(case.cluster, case.leader)[0]
+    assert not case.liveness.bring_back(), "there is no rest"
+    lost.die()
+    case.cluster.stays_down.add(lost.node_id)
+    case.liveness._outside = {lost.node_id}
+    assert not case.liveness.bring_back(), "the other two are a majority"
+    for node in case.liveness.core:
+        assert node.core is not None
+        unheard = (Voter(ReplicaKey(each, Uuid(bytes(16))), f"n{each}:1") for each in (8, 9))
+        both = VoterSet.of([*node.core.voters.voters, *unheard])
+        node.core.log.voter_history.append(VotersAt(node.core.log.end_offset, both))
+    assert case.liveness.bring_back()
+    assert lost.is_up
+    assert len(case.liveness.core) == 3
 
 
 def test_a_new_leader_without_need_is_noticed() -> None:  # V4
