@@ -156,7 +156,7 @@ def _message(message: object) -> str:
     match message:
         case Fetch(source, target, epoch, offset, last, _):
             return f"b{source} -> b{target} fetch {offset} after epoch {last}, epoch {epoch}"
-        case Fetched(source, target, _, _, records, high_watermark, None):
+        case Fetched(source, target, _, _, _, records, high_watermark, None):
             return f"b{source} -> b{target} {len(records)} records, high watermark {high_watermark}"
         case Fetched(source, target, diverging=end) if end is not None:
             return f"b{source} -> b{target} epoch {end.epoch} ends at {end.end_offset}"

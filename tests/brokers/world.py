@@ -81,6 +81,10 @@ class Fetched:
     target: int
     epoch: int
     offset: int
+    last_epoch: int | None
+    """What it answers: where the follower was, of which no two logs differ below. A real follower
+    has one fetch under way, and drops what comes late for another.
+    """
     records: tuple[Rec, ...] = ()
     high_watermark: int = -1
     diverging: EpochEnd | None = None
@@ -273,7 +277,7 @@ class World:
         except Refused:
             return
         end = log.end_for_epoch(fetch.last_epoch) if fetch.last_epoch is not None else None
-        reply = Fetched(leader.id, fetch.source, fetch.epoch, fetch.offset)
+        reply = Fetched(leader.id, fetch.source, fetch.epoch, fetch.offset, fetch.last_epoch)
         if fetch.last_epoch is not None:
             assert end is not None, "a leader knows its own epoch"
             if end.epoch < fetch.last_epoch or end.end_offset < fetch.offset:
@@ -288,7 +292,9 @@ class World:
         state, log = follower.state, follower.log
         if not follower.alive or not isinstance(state.role, Following):
             return
-        if reply.epoch != state.leader_epoch or reply.offset != log.end_offset:
+        if reply.epoch != state.leader_epoch:
+            return
+        if (reply.offset, reply.last_epoch) != (log.end_offset, log.last_epoch()):
             return
         if reply.diverging is not None:
             del log.records[truncation_point(log, reply.diverging) :]
