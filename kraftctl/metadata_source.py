@@ -4,6 +4,7 @@ Files are only read: no lock, no repair, beside a running node or on a copy of a
 at the end of a file and not whole yet is left out.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ def _log_directory(path: str) -> str:
     for each in (os.path.join(path, LOG_NAME), path):
         if os.path.isdir(each) and (each != path or os.path.basename(os.path.abspath(each))):
             return each
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
+        os.stat(path)  # PermissionError: it may be there
     raise NotFound(f"there is no directory {path}", hint="name a node's directory, such as c1/")
 
 

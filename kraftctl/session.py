@@ -59,12 +59,11 @@ class Session:
         """The local cluster that is meant, if it does not run."""
         try:
             is_local = bool(self.local_controllers)
-        except KraftError:
-            return None
-        name = self.places.current if is_local else None
-        if name is None or is_listening(self.places.cluster(name)):
-            return None
-        return name
+            name = self.places.current if is_local else None
+            is_down = name is not None and not is_listening(self.places.cluster(name))
+        except (KraftError, OSError):
+            return None  # not to be known
+        return name if is_down else None
 
     def admin(self) -> "Admin":
         """To be used in a with statement."""

@@ -360,10 +360,15 @@ class OsFiles(Files):
             self._handles.discard(file)
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(path)
+        """What cannot be looked at is not taken for missing: PermissionError, or that of a disk."""
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return False
+        return True
 
     def is_dir(self, path: str) -> bool:
-        return os.path.isdir(path)
+        return self.exists(path) and os.path.isdir(path)
 
     def size(self, path: str) -> int:
         return os.stat(path).st_size

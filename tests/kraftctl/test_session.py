@@ -23,3 +23,25 @@ def test_a_wrong_flag_is_a_usage_error() -> None:
 
 def test_an_output_is_one_document(kraftctl: Run) -> None:
     assert isinstance(kraftctl("topic", "ls", "-o", "json").data, list)
+
+
+def test_what_cannot_be_looked_at_is_said_and_not_taken_for_missing(tmp_path: Path) -> None:
+    """A link to itself stands for all that the system refuses, to root as well."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    env = {"XDG_DATA_HOME": str(loop), "XDG_RUNTIME_DIR": str(tmp_path)}
+    place = f"--dir {loop}/c1"
+    for line in (
+        "up -d",
+        "ps",
+        "status",
+        "topic ls",
+        f"quorum form --id 1 --listen 127.0.0.1:9 {place}",
+        f"node run --role controller {place}",
+        f"meta ls {place}",
+        f"quorum history {place}",
+        f"log verify {loop}/c1",
+    ):
+        ran = invoke(*line.split(), env=env)
+        assert (ran.code, ran.out) in ((1, ""), (6, "")), line
+        assert "Too many levels of symbolic links" in ran.err.splitlines()[0], line

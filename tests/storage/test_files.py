@@ -405,3 +405,17 @@ def test_a_lock_keeps_the_same_process_out_too(files: Files, path: str) -> None:
     lock.release()
     lock.release()
     files.lock(path).release()
+
+
+def test_what_cannot_be_looked_at_is_not_missing(tmp_path: Path) -> None:
+    files, loop = OsFiles(), tmp_path / "loop"
+    loop.symlink_to(loop)
+    for look in (files.exists, files.is_dir):
+        assert not look(f"{tmp_path}/nothing")
+        assert not look("not\0a name")
+        with pytest.raises(OSError, match="symbolic links"):
+            look(f"{loop}/file")
+    (tmp_path / "file").write_bytes(b"")
+    assert files.exists(f"{tmp_path}/file")
+    assert not files.is_dir(f"{tmp_path}/file")
+    assert not files.exists(f"{tmp_path}/file/below")
