@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import random
-import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -158,7 +158,9 @@ class ControllerProcess:
 
 def _read_line(stream: IO[str], seconds: float) -> str:
     deadline = time.monotonic() + seconds
-    readable, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+    with selectors.DefaultSelector() as selector:  # select() knows descriptors below 1024 alone
+        selector.register(stream, selectors.EVENT_READ)
+        readable = selector.select(max(0.0, deadline - time.monotonic()))
     return stream.readline() if readable else ""
 
 

@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import socket
@@ -10,6 +11,7 @@ from quorum.local import (
     ControllerProcess,
     LocalQuorum,
     ProcessFailed,
+    _read_line,
     command_line,
     environment,
     free_port,
@@ -29,6 +31,17 @@ def test_the_environment_has_no_python_path(monkeypatch: pytest.MonkeyPatch) -> 
     assert "PYTHONPATH" not in environment()
     assert environment({"X": "1"})["X"] == "1"
     assert command_line(["run"])[1:] == ["-P", "-m", "quorum", "run"]
+
+
+def test_a_line_is_read_however_many_files_are_open() -> None:
+    read, write = os.pipe()
+    high = fcntl.fcntl(read, fcntl.F_DUPFD, 1024)
+    os.close(read)
+    with os.fdopen(high) as stream, os.fdopen(write, "w") as sender:
+        assert _read_line(stream, 0.0) == ""
+        sender.write("here\n")
+        sender.flush()
+        assert _read_line(stream, 5.0) == "here\n"
 
 
 @pytest.mark.slow
