@@ -26,6 +26,7 @@ from kraftlog.errors import ConfigError, CorruptRecord, LogDamaged, StorageError
 from kraftlog.record_batch import RecordBatch
 from storage.batch_filter import BatchFilter, emptied
 from storage.cleanable import find_cleanable
+from storage.files import way_out
 from storage.index import INT32_MAX
 from storage.log import Log
 from storage.log_config import LogConfig
@@ -380,4 +381,4 @@ def _fits(size: int, offsets: int, config: LogConfig) -> bool:
 
 
 def _io_error(doing: str, path: str, error: OSError) -> StorageError:
-    return StorageError(f"cannot {doing} {path}: {error}", hint="free space on that disk")
+    return StorageError(f"cannot {doing} {path}: {error}", hint=way_out(error))

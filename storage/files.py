@@ -158,6 +158,19 @@ class Files(Protocol):
         ...
 
 
+def way_out(error: OSError) -> str:
+    """What an operator can do about it."""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "free space on that disk"
+        case errno.EMFILE | errno.ENFILE:
+            return "allow more open files (ulimit -n)"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return "let this user write there"
+        case _:
+            return "look at that disk, and at what the kernel says of it (dmesg)"
+
+
 def replace_file(
     files: Files, path: str, data: Buffer, *, sync_data: bool, sync_name: bool
 ) -> None:

@@ -30,7 +30,7 @@ from kraftlog.record_batch import RecordBatch, patch_append_time, patch_offsets,
 from kraftlog.types import Buffer, EpochEnd, TimestampType, Uuid
 from storage.checkpoint import RecoveryPoint, write_partition_metadata
 from storage.epoch_cache import EpochCache
-from storage.files import Files
+from storage.files import Files, way_out
 from storage.log_config import LogConfig
 from storage.log_reader import (
     LogReader,
@@ -52,8 +52,6 @@ from storage.segment import LOG_SUFFIX, SWAP_SUFFIX, Segment, file_name
 from storage.unsynced import Unsynced
 
 logger = logging.getLogger(__name__)
-
-ROOM_HINT = "free space on that disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ class Log:
             segment.restore_end()
         except OSError as second:
             self._failure = f"{segment.log.path}: {error}, and cutting it back failed: {second}"
-        return StorageError(f"cannot append to {segment.log.path}: {error}", hint=ROOM_HINT)
+        return StorageError(f"cannot append to {segment.log.path}: {error}", hint=way_out(error))
 
     # -- segments
 
@@ -232,7 +230,7 @@ class Log:
                 return self._add_segment()
             except OSError as error:
                 raise StorageError(
-                    f"cannot add a segment in {self.directory}: {error}", hint=ROOM_HINT
+                    f"cannot add a segment in {self.directory}: {error}", hint=way_out(error)
                 ) from error
 
     def _seal(self, active: Segment) -> None:
@@ -297,7 +295,7 @@ class Log:
                 with self._lock:
                     self._unsynced = taken.with_later(self._unsynced)
                 raise StorageError(
-                    f"cannot flush {self.directory}: {error}", hint=ROOM_HINT
+                    f"cannot flush {self.directory}: {error}", hint=way_out(error)
                 ) from error
             return target
 

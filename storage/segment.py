@@ -8,6 +8,7 @@ As in Kafka, an index entry names the *last* offset of a batch and the position 
 begins.
 """
 
+import contextlib
 import logging
 import struct
 import threading
@@ -104,9 +105,9 @@ class Segment:
     ) -> "Segment":
         """A new, empty segment. Its names are durable only after a sync of the directory."""
         path = f"{directory}/{file_name(base_offset, LOG_SUFFIX + suffix)}"
-        created = files.open(path, create=True)
-        if created.size():
-            created.truncate(0)
+        with contextlib.closing(files.open(path, create=True)) as created:
+            if created.size():
+                created.truncate(0)
         segment = cls(
             files, directory, base_offset, index_interval_bytes=index_interval_bytes, suffix=suffix
         )

@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 
 from kraftlog._check import InvariantViolation
 from kraftlog.errors import LogDirLocked
-from storage.files import IO_VECTOR_MAX, SYNC_FAILED_EXIT_CODE, File, Files, OsFile, OsFiles
+from storage.files import (
+    IO_VECTOR_MAX,
+    SYNC_FAILED_EXIT_CODE,
+    File,
+    Files,
+    OsFile,
+    OsFiles,
+    way_out,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -419,3 +427,17 @@ def test_what_cannot_be_looked_at_is_not_missing(tmp_path: Path) -> None:
     assert files.exists(f"{tmp_path}/file")
     assert not files.is_dir(f"{tmp_path}/file")
     assert not files.exists(f"{tmp_path}/file/below")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "free space"),
+        (errno.EDQUOT, "free space"),
+        (errno.EMFILE, "ulimit -n"),
+        (errno.EROFS, "let this user write"),
+        (errno.EIO, "dmesg"),
+    ],
+)
+def test_every_error_of_a_disk_has_a_way_out(number: int, words: str) -> None:
+    assert words in way_out(OSError(number, os.strerror(number)))

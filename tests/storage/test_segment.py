@@ -286,3 +286,12 @@ def test_threads_may_read_append_and_lose_the_index(tmp_path: Path) -> None:
                 assert go_on()
     assert [reader.result() for reader in readers] == [None, None]
     assert [e.base_offset for e in segment.extents(0)] == list(range(BASE, BASE + 1_000))
+
+
+def test_a_segment_that_was_made_and_closed_holds_no_descriptor(tmp_path: Path) -> None:
+    files = OsFiles()
+    segment = Segment.create(files, str(tmp_path), BASE, index_interval_bytes=100)
+    segment.append([placed(BASE, 500)])
+    segment.seal()
+    segment.close()
+    assert files.open_descriptors == 0
