@@ -55,7 +55,7 @@ class ServerCall(Protocol):
 
     async def read(self) -> object: ...
 
-    async def write(self, message: bytes) -> None: ...
+    async def write(self, message: bytes, /) -> None: ...
 
     async def abort(self, code: grpc.StatusCode, details: str) -> NoReturn: ...
 
@@ -167,7 +167,7 @@ class _ServedStream(Generic[E]):
 
     async def read(self) -> DecodeError | None:
         """To the end of the stream, or to what is no message."""
-        while isinstance(message := await self._call.read(), bytes):
+        while isinstance(message := await self._next_message(), bytes):
             try:
                 envelopes = self._parse(message)
             except DecodeError as error:
@@ -180,6 +180,12 @@ class _ServedStream(Generic[E]):
             while self._is_full():
                 self._room.clear()
                 await self._room.wait()
+        return None
+
+    async def _next_message(self) -> object:
+        """None where the server has stopped: that ends a stream, too, and gRPC raises it."""
+        with contextlib.suppress(grpc.aio.BaseError):
+            return await self._call.read()
         return None
 
     def _is_full(self) -> bool:
@@ -198,8 +204,8 @@ class _ServedStream(Generic[E]):
         self._ready.set()
 
     async def write(self) -> None:
-        """Until cancelled, or until the client is gone: gRPC then ends the reader by itself."""
-        with contextlib.suppress(grpc.aio.InternalError):
+        """Until cancelled, or until client or server are gone: the reader hears of it by itself."""
+        with contextlib.suppress(grpc.aio.BaseError):
             while True:
                 await self._ready.wait()
                 self._ready.clear()

@@ -1,6 +1,7 @@
 import asyncio
 import gc
 from functools import partial
+from typing import NoReturn
 
 import grpc
 import grpc.aio
@@ -9,15 +10,18 @@ import pytest
 from kraftlog import serving as module
 from kraftlog.connection import open_channel
 from kraftlog.errors import ConfigError
-from kraftlog.serving import open_server, start_server
+from kraftlog.rpc import raft_pb2
+from kraftlog.serving import open_server, serve_stream, start_server
 from tests.kraftlog.streams import (
     METHOD,
+    Handle,
     Request,
     Send,
     answer,
     ask,
     echo,
     echoed,
+    parse_requests,
     serving,
     streaming,
 )
@@ -174,3 +178,28 @@ def test_a_start_that_is_cancelled_leaves_a_server_that_can_be_stopped() -> None
         assert troubles == []
 
     run(story())
+
+
+class StoppingCall:
+    """The call of a server that stops: gRPC says so to whoever reads or writes."""
+
+    def __init__(self, *messages: bytes) -> None:
+        self._messages = list(messages)
+
+    async def read(self) -> object:
+        if self._messages:
+            return self._messages.pop(0)
+        await asyncio.sleep(0)
+        raise grpc.aio.BaseError("Server already stopped.")
+
+    async def write(self, _message: bytes) -> None:
+        raise grpc.aio.BaseError("Server already stopped.")
+
+    async def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
+        raise AssertionError(f"{code}: {details}")
+
+
+@pytest.mark.parametrize("handle", [echo, lambda _request, _send: None])
+def test_a_stream_ends_quietly_when_its_server_stops(handle: Handle) -> None:
+    messages = (raft_pb2.RaftRequests(requests=[Request(correlation_id=1)]).SerializeToString(),)
+    run(serve_stream(StoppingCall(*messages), parse_requests, handle))
