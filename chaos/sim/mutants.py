@@ -12,9 +12,9 @@ _LEASE = """if self.has_committed_epoch() and now_ms < role.check_quorum_deadlin
             self._replica.emit(ReadReady((token,), self.high_watermark))
         else:
             add_read(role, token)"""
-_FETCH_AS_PROOF = """while leader.reads:
+_FETCH_AS_PROOF = """while leader.reads and leader.check_quorum_deadline_ms < deadline_ms:
         replica.emit(ReadReady(leader.reads.popleft()[1], replica.high_watermark))
-    leader.fetched.clear()"""
+    leader.check_quorum_deadline_ms = deadline_ms"""
 _NOTHING = "(lambda *ignored: None)("
 
 ELECTION = (
@@ -79,9 +79,19 @@ ELECTION = (
         (
             (
                 "    resign(replica, leader)\n",
-                "    restart_check_quorum(replica, leader)\n",
+                "    leader.check_quorum_deadline_ms += 1_000\n",
             ),
         ),
+    ),
+    Mutant(
+        "leader resigns after twice the time",
+        "quorum.core.leader:set_check_quorum",
+        (("since_ms + replica", "since_ms + 2 * replica"),),
+    ),
+    Mutant(
+        "a fetch of one renews that of another",
+        "quorum.core.leader:set_check_quorum",
+        (("newest[needed - 1]", "newest[0]"),),
     ),
 )
 
@@ -151,8 +161,8 @@ READS_AND_CLIENTS = (
     Mutant("read under a lease", _READ, (("add_read(role, token)", _LEASE),)),
     Mutant(
         "a fetch proves the leadership for reads",
-        "quorum.core.leader:restart_check_quorum",
-        (("leader.fetched.clear()", _FETCH_AS_PROOF),),
+        "quorum.core.leader:set_check_quorum",
+        (("leader.check_quorum_deadline_ms = deadline_ms", _FETCH_AS_PROOF),),
     ),
     Mutant(
         "proposals outlive the leadership",

@@ -326,17 +326,30 @@ def on_fetch_snapshot_request(replica: Replica, token: int, request: FetchSnapsh
 
 def note_alive(replica: Replica, leader: Leader, key: ReplicaKey) -> None:
     """A leader that a majority fetches from within the time leads on."""
-    if key not in replica.voters:
-        return
-    leader.fetched.add(key)
+    if key in replica.voters:
+        leader.heard_ms[key] = replica.now_ms
+        set_check_quorum(replica, leader)
+
+
+def set_check_quorum(replica: Replica, leader: Leader) -> None:
+    """The time runs from the oldest of the newest fetches that make a majority, each voter's last
+    one counted: from then on fewer than a majority were heard.
+    """
     needed = majority(len(replica.voters)) - replica.is_voter
-    if len(leader.fetched) >= needed:
-        restart_check_quorum(replica, leader)
+    newest = sorted((leader.heard_ms[each.key] for each in replica.other_voters), reverse=True)
+    since_ms = newest[needed - 1] if needed else replica.now_ms
+    deadline_ms = since_ms + replica.config.timing.check_quorum_ms
+    leader.check_quorum_deadline_ms = deadline_ms
 
 
-def restart_check_quorum(replica: Replica, leader: Leader) -> None:
-    leader.fetched.clear()
-    leader.check_quorum_deadline_ms = replica.now_ms + replica.config.timing.check_quorum_ms
+def await_newcomers(replica: Replica, leader: Leader) -> None:
+    """The voters have changed: the time of those who are new begins now, that of the rest goes on,
+    or a leader that is cut off could give itself more of it.
+    """
+    heard_ms = leader.heard_ms
+    voters = replica.other_voters
+    leader.heard_ms = {each.key: heard_ms.get(each.key, replica.now_ms) for each in voters}
+    set_check_quorum(replica, leader)
 
 
 def check_quorum(replica: Replica, leader: Leader) -> bool:

@@ -9,9 +9,9 @@ from kraftlog.types import UUID_BYTES, Uuid
 from quorum.core.leader import (
     advance_commit,
     append_control,
+    await_newcomers,
     has_committed,
     judge_leader_request,
-    restart_check_quorum,
 )
 from quorum.core.messages import (
     AddVoterReply,
@@ -127,5 +127,5 @@ def _change(replica: Replica, leader: Leader, token: int, voters: VoterSet, *, a
     for voter in voters.voters:
         if voter.key != replica.key:
             leader.replicas.setdefault(voter.key, Progress())
-    restart_check_quorum(replica, leader)  # there is another majority to hear from
+    await_newcomers(replica, leader)
     advance_commit(replica, leader)

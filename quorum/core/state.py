@@ -129,8 +129,8 @@ class Leader:
     """No parked fetch has waited long enough before this."""
     parked_at: tuple[int, int] = (0, 0)
     """Log end and high watermark: with these no parked fetch has news."""
-    fetched: set[ReplicaKey] = field(default_factory=set)
-    """Voters that fetched since the check-quorum timer was set."""
+    heard_ms: dict[ReplicaKey, int] = field(default_factory=dict)
+    """When each of the other voters last fetched, or when it came to count."""
     change: VoterChange | None = None
     reads: deque[tuple[int, tuple[int, ...]]] = field(default_factory=deque)
     """Offset to be committed and the reads that wait for it, in log order."""

@@ -204,6 +204,7 @@ def _become_leader(replica: Replica, role: Candidate) -> None:
         begin_at_ms=replica.now_ms,
         granted_by=role.tally.granted_by,
         replicas={voter.key: Progress() for voter in replica.other_voters},
+        heard_ms={voter.key: replica.now_ms for voter in replica.other_voters},
     )
     replica.set_role(leader)
     replica.emit(LeadershipGained(replica.epoch, leader.start_offset))

@@ -95,6 +95,23 @@ def test_a_leader_that_is_cut_off_resigns_and_has_acknowledged_nothing() -> None
     assert b"lost" not in cluster.checker.ledger.offset_of
 
 
+@pytest.mark.parametrize("pause_ms", range(50, 500, 50))
+def test_one_voter_of_five_gives_its_leader_no_more_time(pause_ms: int) -> None:  # Q12
+    """Whenever one voter fetches, the time is over one and a half fetch timeouts after the others
+    were last heard. The checker is the judge.
+    """
+    cluster = start(5)
+    leader = elect(cluster)
+    run_for(cluster, 1_000)
+    near, *far = followers(cluster, leader)
+    near.paused = True
+    run_for(cluster, pause_ms)
+    near.resume()
+    run_for(cluster, 5)
+    part(cluster, [leader, near], far)
+    run_until(cluster, lambda: not leader.is_leader)
+
+
 def test_the_larger_part_goes_on_and_the_smaller_one_joins_it_again() -> None:  # V1
     cluster = start(5)
     old = elect(cluster)

@@ -364,7 +364,8 @@ def test_divergence_is_answered_at_once_and_is_no_progress() -> None:
     # KAFKA-15100, KAFKA-13141
     cluster, leader = committed()
     cluster.propose("a")
-    alive = cluster.role(1, Leader).fetched.copy()
+    heard_ms = cluster.role(1, Leader).heard_ms.copy()
+    cluster.now_ms += 1
     reply = cluster.answer(1, fetch(2, epoch=1, offset=9, last_epoch=1))
     assert isinstance(reply, FetchReply)
     assert reply.diverging == EpochEnd(1, 3)
@@ -373,7 +374,7 @@ def test_divergence_is_answered_at_once_and_is_no_progress() -> None:
     assert reply.diverging == EpochEnd(0, 0)
     role = cluster.role(1, Leader)
     assert role.replicas[key_of(2)].end_offset == 2
-    assert role.fetched == alive, "nor a sign of life"
+    assert role.heard_ms == heard_ms, "nor a sign of life"
     assert leader.core.high_watermark == 2
 
 

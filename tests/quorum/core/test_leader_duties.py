@@ -55,6 +55,20 @@ def test_one_follower_of_four_is_not_enough_for_five_voters() -> None:
     assert not leader.core.is_leader
 
 
+def test_a_fetch_of_one_does_not_renew_that_of_another() -> None:
+    # Q12: the time of a majority runs from the oldest of its newest fetches
+    cluster, leader = led(5)
+    for node_id in (2, 3, 4, 5):
+        cluster.crash(node_id)
+    for node_id in (2, 3, 3):
+        cluster.ask(1, fetch(node_id, epoch=1, offset=2, last_epoch=1))
+    cluster.run(cluster.timing.check_quorum_ms - 1)
+    cluster.ask(1, fetch(2, epoch=1, offset=2, last_epoch=1))
+    assert leader.core.is_leader
+    cluster.run(1)
+    assert isinstance(leader.role, Resigned)
+
+
 def test_observers_keep_nobody_in_office() -> None:
     cluster, leader = led(3, 3)
     cluster.crash(2)

@@ -298,12 +298,18 @@ def test_a_wiped_disk_comes_back_by_removing_the_old_key_and_adding_the_new() ->
     assert node.core.is_voter
 
 
-def test_a_new_set_of_voters_restarts_the_time_of_check_quorum() -> None:
+def test_the_time_of_a_newcomer_begins_with_it_and_that_of_the_rest_goes_on() -> None:
+    # Q12: a leader that is cut off gains nothing from a change of voters
     cluster, leader = led(3, 1)
     cluster.run(700)
+    cluster.cut(1)
+    cluster.run(100)
+    heard_ms = cluster.role(1, Leader).heard_ms.copy()
     cluster.add_voter(voter_of(4))
     role = cluster.role(1, Leader)
-    assert role.check_quorum_deadline_ms == cluster.now_ms + cluster.timing.check_quorum_ms
+    assert role.heard_ms == {**heard_ms, key_of(4): cluster.now_ms}
+    since_ms = max(heard_ms.values())
+    assert role.check_quorum_deadline_ms == since_ms + cluster.timing.check_quorum_ms
     assert leader.core.is_leader
 
 

@@ -43,7 +43,7 @@ def test_a_second_vote_is_a_bug(first: ReplicaKey, second: ReplicaKey | None) ->
 def test_a_leader_begins_with_knowing_nothing_of_the_others() -> None:
     leader = Leader(start_offset=5, check_quorum_deadline_ms=10, begin_at_ms=0)
     assert leader.parked_until_ms == NEVER_MS
-    assert (leader.replicas, leader.parked, leader.fetched) == ({}, {}, set())
+    assert (leader.replicas, leader.parked, leader.heard_ms) == ({}, {}, {})
     assert Progress().end_offset == -1, "less than an empty log: it has not fetched"
 
 
