@@ -7,7 +7,7 @@ that answered last is asked first.
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from random import Random
 from typing import TypeAlias, TypeVar
 
@@ -31,6 +31,7 @@ from kraftlog.errors import (
     KraftError,
     NetworkError,
     RetriableError,
+    TimeoutError_,
 )
 from kraftlog.framing import Pieces
 from kraftlog.logs import client_logger
@@ -66,21 +67,24 @@ class ClusterClient:
         size = options.receive_buffer_bytes
         self._channel_options = (("grpc.tcp_receive_buffer_size", size),) if size > 0 else ()
         self._background = background
-        self._auto_create = auto_create
         self._streams: dict[tuple[str, str], BrokerStream] = {}
         self._good_address = ""
         self._without_news = ""
         """A broker that told what we knew already; it may hear nothing itself."""
         self._topics: set[str] = set()
-        self._creating: set[str] = set()
-        """Topics that somebody waits for, to be created if they do not exist."""
         self._all_topics = False
+        self._auto_create = auto_create
+        self._missing: dict[str, asyncio.Future[KraftError | None]] = {}
+        """Topics that somebody waits for, to be created, and why brokers could not be asked."""
+        self._creation_wanted = asyncio.Event()
         self._wanted = asyncio.Event()
         self._refreshed = asyncio.Event()
         self._on_change: list[Callable[[], None]] = []
         self.last_failure: KraftError | None = None
         """Why the last refresh did not work; None if it did."""
         background.start(self._keep_fresh(), "metadata")
+        if auto_create:
+            background.start(self._keep_creating(), "missing topics")
 
     def start(self, work: Coroutine[object, object, None], name: str) -> None:
         self._background.start(work, name)
@@ -247,17 +251,14 @@ class ClusterClient:
             return known
 
         async def once(remaining_ms: float) -> TopicView:
-            await self.refresh(timeout_ms=remaining_ms)
+            is_fresh = await self.refresh(timeout_ms=remaining_ms)
             if self.last_failure is not None:
                 raise self.last_failure
+            if is_fresh and self._auto_create and topic not in self.view.topics:
+                await self._create(topic, remaining_ms)
             return self.view.topic(topic)
 
-        if self._auto_create:
-            self._creating.add(topic)
-        try:
-            return await self.retry.run(once, timeout_ms=timeout_ms, harmless=True)
-        finally:
-            self._creating.discard(topic)
+        return await self.retry.run(once, timeout_ms=timeout_ms, harmless=True)
 
     async def _keep_fresh(self) -> None:
         while True:
@@ -268,33 +269,68 @@ class ClusterClient:
                 logger.debug("metadata is %d ms old", self.options.metadata_max_age_ms)
             self._wanted.clear()
             await self._refresh_once()
-            # However often it is wanted, brokers are asked only so often.
-            await asyncio.sleep(self.options.backoff.first_ms / 1000 / 5)
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """However often it is wanted, brokers are asked only so often."""
+        await asyncio.sleep(self.options.backoff.first_ms / 1000 / 5)
 
     async def _refresh_once(self) -> None:
-        # Asked for by name alone: a topic that was deleted must not come back because it was once
-        # sent to.
-        creating = sorted(self._creating)
-        request = metadata_request(
-            creating or sorted(self._topics),
-            all_topics=self._all_topics and not creating,
-            auto_create=bool(creating),
-        )
+        self.last_failure = await self._ask_metadata(self._topics, all_topics=self._all_topics)
+        refreshed, self._refreshed = self._refreshed, asyncio.Event()
+        refreshed.set()
+
+    async def _ask_metadata(
+        self, topics: Iterable[str], *, all_topics: bool = False, auto_create: bool = False
+    ) -> KraftError | None:
+        """Ask a broker, and learn what it says; the error if none says anything."""
+        failure: KraftError | None = None
+        request = metadata_request(sorted(topics), all_topics=all_topics, auto_create=auto_create)
         try:
             reply = await self._try_all("metadata", request, self.options.request_timeout_ms)
         except KraftError as error:
-            self.last_failure = error
+            failure = error
             logger.debug("no metadata: %s", error)
         else:
-            self.last_failure = None
             metadata = decode_metadata(reply.metadata, self._good_address)
             has_news = metadata.offset > self.view.offset
             self._without_news = "" if has_news else self._good_address
             self.view.learn(metadata)
-        refreshed, self._refreshed = self._refreshed, asyncio.Event()
-        refreshed.set()
         for callback in self._on_change:
             callback()
+        return failure
+
+    # -- topics that are not there yet
+
+    async def _create(self, topic: str, timeout_ms: float) -> None:
+        """Have brokers asked to make it, and wait until they have said something."""
+        loop = asyncio.get_running_loop()
+        asked = self._missing.setdefault(topic, loop.create_future())
+        self._creation_wanted.set()
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                failure = await asyncio.shield(asked)
+        except TimeoutError:
+            raise TimeoutError_(
+                f"no broker has said in time whether it created {topic}",
+                hint="does the quorum have a leader?",
+            ) from None
+        if failure is not None:
+            raise failure
+
+    async def _keep_creating(self) -> None:
+        """Beside the refreshes: to make a topic takes a quorum, and meanwhile the leaders of others
+        have to be found. By name: a topic that was deleted must not come back because it was once
+        sent to.
+        """
+        while True:
+            await self._creation_wanted.wait()
+            self._creation_wanted.clear()
+            missing, self._missing = self._missing, {}
+            failure = await self._ask_metadata(missing, auto_create=True)
+            for asked in missing.values():
+                asked.set_result(failure)
+            await self._rest()
 
 
 def no_answer(kind: str, address: str) -> NetworkError:

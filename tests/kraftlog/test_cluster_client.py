@@ -13,9 +13,11 @@ from kraftlog.cluster_client import ClusterClient
 from kraftlog.cluster_view import Node
 from kraftlog.errors import (
     ErrorCode,
+    InvalidRequest,
     KraftError,
     NetworkError,
     RetriableError,
+    TimeoutError_,
     UnknownTopicOrPartition,
     UnsupportedVersion,
 )
@@ -28,7 +30,11 @@ T0 = TopicPartition("t", 0)
 
 
 def run(
-    bootstrap: str, work: Callable[[ClusterClient], Awaitable[None]], **arguments: object
+    bootstrap: str,
+    work: Callable[[ClusterClient], Awaitable[None]],
+    *,
+    auto_create: bool = False,
+    **arguments: object,
 ) -> None:
     quick = {"retry_backoff": "5ms", "request_timeout": "400ms"}
     options = read_options("client", COMMON, quick | arguments)
@@ -39,7 +45,8 @@ def run(
         background = await Background.open("test", failures.append)
         try:
             async with asyncio.timeout(30):
-                await work(ClusterClient(common_options(bootstrap, options, "test"), background))
+                common = common_options(bootstrap, options, "test")
+                await work(ClusterClient(common, background, auto_create=auto_create))
         finally:
             await background.close()
         assert failures == []
@@ -111,6 +118,62 @@ def test_a_topic_that_appears_is_found(toys: ToyCluster) -> None:
         assert len((await client.ensure_topic("late", timeout_ms=20_000)).partitions) == 3
 
     run(toys.bootstrap, work)
+
+
+# R17, R22: who waits for a topic that cannot be made takes nothing from the others
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("metadata", refuse=ErrorCode.NOT_CONTROLLER, creating=True, times=-1),
+        Fault("metadata", lose_request=True, creating=True, times=-1),
+        Fault("metadata", broker=0),  # auto.create.topics.enable is off
+    ],
+    ids=["refused", "not answered", "off"],
+)
+def test_a_leader_is_found_while_a_topic_is_waited_for(toys: ToyCluster, fault: Fault) -> None:
+    async def work(client: ClusterClient) -> None:
+        await client.ensure_topic("t", timeout_ms=20_000)
+        toys.faults.append(fault)
+        waiting = asyncio.ensure_future(client.ensure_topic("missing", timeout_ms=60_000))
+        while "missing" not in client.topics:
+            await client.refresh(timeout_ms=20_000)
+        for leader in (2, 1, 2):
+            toys.truth.lead("t", 0, leader)
+            for _ in range(20):
+                assert await client.refresh(timeout_ms=20_000)
+            assert client.view.leader_id("t", 0) == leader
+            assert not waiting.done()
+        waiting.cancel()
+
+    run(toys.bootstrap, work, auto_create=True)
+
+
+def test_why_a_topic_was_not_made_is_told(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        await client.ensure_topic("t", timeout_ms=20_000)
+        lost = Fault("metadata", lose_request=True, creating=True, times=-1)
+        refused = Fault("metadata", refuse=ErrorCode.INVALID_REQUEST, creating=True)
+        toys.faults.append(lost)
+        with pytest.raises(TimeoutError_, match="whether it created missing"):
+            await client.ensure_topic("missing", timeout_ms=200)
+        toys.faults[:] = [refused]
+        with pytest.raises(InvalidRequest):
+            await client.ensure_topic("missing", timeout_ms=20_000)
+
+    run(toys.bootstrap, work, auto_create=True)
+
+
+# R22
+def test_topics_are_made_for_those_who_wait_for_them(toys: ToyCluster) -> None:
+    toys.truth.auto_create = 3
+
+    async def work(client: ClusterClient) -> None:
+        names = [f"n{number}" for number in range(10)]
+        found = await asyncio.gather(*[client.ensure_topic(n, timeout_ms=20_000) for n in names])
+        assert [(topic.name, len(topic.partitions)) for topic in found] == [(n, 3) for n in names]
+        assert toys.seen.count("metadata") < 10, "and many of them with one request"
+
+    run(toys.bootstrap, work, auto_create=True)
 
 
 def test_the_next_broker_is_asked_when_one_is_gone(toys: ToyCluster) -> None:

@@ -50,6 +50,8 @@ class Fault:
     hold: threading.Event | None = None
     """Answered only when the test says so."""
     broker: int | None = None
+    creating: bool = False
+    """Only those requests for metadata that may create topics."""
     times: int = 1
 
 
@@ -119,7 +121,7 @@ class Broker:
     ) -> None:
         kind = request.WhichOneof("request") or ""
         self.seen.append(kind)
-        fault = self._fault(kind)
+        fault = self._fault(kind, is_creating=request.metadata.allow_auto_create)
         correlation_id = request.header.correlation_id
 
         def send(reply: broker_pb2.BrokerReply) -> None:
@@ -138,9 +140,10 @@ class Broker:
         if fault is not None and fault.cut:
             replies.put_nowait(None)
 
-    def _fault(self, kind: str) -> Fault | None:
+    def _fault(self, kind: str, *, is_creating: bool) -> Fault | None:
         for fault in self.faults:
-            if fault.kind == kind and fault.broker in (None, self.node_id):
+            is_meant = is_creating or not fault.creating
+            if is_meant and fault.kind == kind and fault.broker in (None, self.node_id):
                 fault.times -= 1
                 if not fault.times:
                     self.faults.remove(fault)
