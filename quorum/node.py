@@ -23,7 +23,14 @@ from kraftlog.errors import (
 )
 from kraftlog.types import Buffer
 from quorum.core.config import RaftConfig
-from quorum.core.messages import Refusal, ReplicaRequest, Reply, Request
+from quorum.core.messages import (
+    RaftRequest,
+    Refusal,
+    ReplicaKey,
+    ReplicaRequest,
+    Reply,
+    Request,
+)
 from quorum.core.raft import RaftCore
 from quorum.core.replica import Draw
 from quorum.driver import Driver
@@ -126,9 +133,13 @@ class RaftNode:
         self.observe_election: Observe = _nobody_observes
         """Is told how long nobody led, as far as this node knew, in seconds."""
         self._leaderless_since: float | None = None
+        self.heard_ms: dict[ReplicaKey, int] = {}
+        """When each voter has last asked or answered us."""
         self.store = store
         self.machine = machine
         self.driver = Driver(config, store, machine, outlet=self, clock=clock, draw=draw)
+        self.led_epoch = self.core.epoch
+        """The last epoch of which it knew a leader, or that in which it began."""
 
     @property
     def core(self) -> RaftCore:
@@ -139,8 +150,16 @@ class RaftNode:
     def now_ms(self) -> int:
         return self._clock.monotonic_ms()
 
+    @property
+    def leaderless_ms(self) -> int | None:
+        """For how long it has known of no leader; None while it knows one."""
+        since = self._leaderless_since
+        return None if since is None else int((self._loop.time() - since) * 1000)
+
     def handle_request(self, request: Request, on_reply: OnReply) -> None:
         """Raises ThrottledError when the inbox is full."""
+        if isinstance(request, RaftRequest):
+            self._hear(request.sender)
         token = self._token()
         self._post(lambda driver: driver.handle_request(token, request))
         self._on_reply[token] = on_reply
@@ -281,10 +300,10 @@ class RaftNode:
         while True:
             self._wake.clear()
             self._step()
+            self._set_timer()
             if self._inbox or self._proposals or self.driver.applier.has_work:
                 await asyncio.sleep(0)
             else:
-                self._set_timer()
                 since = self._loop.time()
                 await self._wake.wait()
                 self.counts.idle_seconds += self._loop.time() - since
@@ -320,12 +339,19 @@ class RaftNode:
             self._release_applied(driver.applier.applied_offset)
         self._watch_leader()
 
+    def _hear(self, key: ReplicaKey | None) -> None:
+        """For whoever asks who hears whom. Anybody can make up a key, so only voters are noted."""
+        if key is not None and key in self.core.voters:
+            self.heard_ms[key] = self.now_ms()
+
     def _watch_leader(self) -> None:
         """How long nobody leads that this node knows of."""
         if self.core.leader is None:
             if self._leaderless_since is None:
                 self._leaderless_since = self._loop.time()
-        elif self._leaderless_since is not None:
+            return
+        self.led_epoch = self.core.epoch
+        if self._leaderless_since is not None:
             self.observe_election(self._loop.time() - self._leaderless_since)
             self._leaderless_since = None
 
@@ -376,6 +402,8 @@ class RaftNode:
         self, request_id: int, endpoint: str, request: ReplicaRequest, timeout_ms: int
     ) -> None:
         def on_reply(reply: Reply | None) -> None:
+            if reply is not None and reply.refusal is not Refusal.WRONG_RECIPIENT:
+                self._hear(request.recipient)
             # Replies are never refused: there is one per request of ours.
             self._inbox.append(lambda driver: driver.handle_reply(request_id, reply))
             self._wake.set()

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,23 @@ def test_a_read_sees_all_that_was_acknowledged(tmp_path: Path) -> None:  # M2
                 await node.propose_and_wait([b"%d" % number])
                 await node.read_barrier()
                 assert machine(node).values[-1] == b"%d" % number
+
+    run(story())
+
+
+def test_a_long_replay_holds_up_no_timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with running(tmp_path, voters(ME, PEER)) as (node, transport):
+            monkeypatch.setattr(node.machine, "handle_snapshot", lambda _: repeat(None))
+            snapshot = node.store.latest_snapshot()
+            assert snapshot is not None
+            node.driver.applier.load(snapshot)
+
+            def campaigns() -> bool:
+                return any(isinstance(request, VoteRequest) for request, _ in transport.sent)
+
+            await until(campaigns, "an election")
+            assert node.driver.applier.has_work
 
     run(story())
 
