@@ -121,7 +121,7 @@ quorum = LazyGroup(
         "join": ("kraftctl.server_commands:join", "Become a member of a cluster, and run."),
         "status": ("kraftctl.quorum_commands:status", "Who leads, and what each one believes."),
         "replication": ("kraftctl.quorum_commands:replication", "How far each replica is."),
-        "why": ("kraftctl.quorum_commands:why", "Why there is no leader, or who refuses whom."),
+        "why": ("kraftctl.quorum_why:why", "Why there is no leader, or who refuses whom."),
         "add": ("kraftctl.quorum_commands:add", "Make an observer a voter."),
         "remove": ("kraftctl.quorum_commands:remove", "Take a voter out."),
         "transfer": ("kraftctl.quorum_lead:transfer", "Have another voter lead."),

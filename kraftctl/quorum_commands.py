@@ -1,7 +1,7 @@
 """`kraftctl quorum ...`"""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -11,7 +11,7 @@ from kraftctl.exit_codes import OK, UNHEALTHY, Conflict, NotFound
 from kraftctl.output import Json, table
 from kraftctl.places import check_address
 from kraftctl.session import Session, cluster_options, command
-from kraftlog.admin_types import QuorumDescription, Refused
+from kraftlog.admin_types import QuorumDescription
 from kraftlog.durations import to_seconds
 from kraftlog.errors import KraftError, NetworkError, RequestTimedOut, TimeoutError_
 
@@ -150,103 +150,6 @@ def replication(session: Session) -> int:
     data: Json = [dict(zip(keys, row, strict=True)) for row in rows]
     session.output.show(data, table(headings, rows))
     return OK
-
-
-@click.command()
-@cluster_options
-@command
-def why(session: Session) -> int:
-    """Why there is no leader, or who has refused whom lately. Exit code 3: nobody leads."""
-    found = beliefs(session)
-    leader = leader_of(found.values())
-    reachable = [each for each in found.values() if isinstance(each, QuorumDescription)]
-    voters = max((len(each.voters) for each in reachable), default=len(found))
-    lines = [
-        f"leader {leader.node.node_id} of epoch {leader.epoch}"
-        if leader
-        else f"NO LEADER: a majority is {voters // 2 + 1} of {voters} voters,"
-        f" {len(reachable)} answer"
-    ]
-    for address, belief in found.items():
-        lines += _explain(address, belief)
-    cause, fix = ("", "") if leader else explain_trouble(found)
-    lines += [f"Cause: {cause}", f"Fix:   {fix}"] if cause else []
-    data: Json = {
-        "leader": leader.node.node_id if leader else None,
-        "cause": cause,
-        "fix": fix,
-        "voters": voters,
-        "reachable": [each.node.node_id for each in reachable],
-        "refusals": [
-            {
-                "node": each.node.node_id,
-                "peer": note.node_id,
-                "request": note.request,
-                "refusal": note.refusal,
-                "epoch": note.epoch,
-                "ago_ms": note.ago_ms,
-                "ours": note.ours,
-            }
-            for each in reachable
-            for note in each.refusals
-        ],
-    }
-    session.output.show(data, "\n".join(lines))
-    return OK if leader else UNHEALTHY
-
-
-def explain_trouble(found: Mapping[str, Belief]) -> tuple[str, str]:
-    """Why nobody leads, most likely, and what to do about it."""
-    said = [each for each in found.values() if isinstance(each, QuorumDescription)]
-    silent = [address for address, each in found.items() if isinstance(each, KraftError)]
-    voters = max((len(each.voters) for each in said), default=len(found))
-    majority = voters // 2 + 1
-    restart = f"start {', '.join(silent)} again" if silent else ""
-    if len(said) < majority:
-        return f"a majority is {majority} of {voters} voters, and {len(said)} answer", restart
-    notes = [(each, note) for each in said for note in each.refusals if note.ours]
-    behind = sorted({note.node_id for _, note in notes if note.refusal == "log behind"})
-    longest = max(said, key=lambda each: each.end_offset)
-    if behind:
-        names = ", ".join(map(str, behind))
-        return (
-            f"{names} asked for votes with a log that is behind: others hold more of it",
-            f"wait until {longest.node.node_id} campaigns, whose log ends at {longest.end_offset}"
-            + (f"; or {restart}" if restart else ""),
-        )
-    rivals = {note.node_id for _, note in notes if note.refusal == "already voted"}
-    if rivals:
-        names = ", ".join(map(str, sorted(rivals | {each.node.node_id for each, _ in notes})))
-        return (
-            f"a split vote: {names} campaign at the same time, and none has {majority} votes",
-            "wait: each draws another pause before it tries again"
-            + (f"; {restart}" * bool(silent)),
-        )
-    return "an election goes on, or the voters do not reach each other", restart or "ask again soon"
-
-
-def _explain(address: str, belief: Belief) -> list[str]:
-    if isinstance(belief, KraftError):
-        return [f" {address}  unreachable: {short(belief)}"]
-    head = f" {belief.node.node_id}  {belief.role} of epoch {belief.epoch}, log ends at"
-    return [f"{head} {belief.end_offset}", *(f"     {note}" for note in told(belief.refusals))]
-
-
-def told(refusals: Iterable[Refused]) -> list[str]:
-    """One line for each kind of refusal: how often it came, and when it came last."""
-    kinds: dict[tuple[bool, int, str, str], list[Refused]] = {}
-    for each in refusals:
-        kind = (each.ours, each.node_id, each.request, each.refusal)
-        kinds.setdefault(kind, []).append(each)
-    newest = {kind: min(notes, key=lambda note: note.ago_ms) for kind, notes in kinds.items()}
-    return [_note(newest[kind], len(kinds[kind])) for kind in kinds]
-
-
-def _note(note: Refused, count: int) -> str:
-    who = f"refused {note.node_id}'s" if note.ours else f"was refused by {note.node_id}: its"
-    often = f", {count} times" if count > 1 else ""
-    ago = f"{note.ago_ms / 1000:.1f} s ago"
-    return f"{who} {note.request} in epoch {note.epoch}, {ago}: {note.refusal}{often}"
 
 
 @click.command()

@@ -296,6 +296,10 @@ def decode_quorum(reply: raft_pb2.DescribeQuorumReply) -> QuorumDescription:
             Refused(each.node_id, each.ago_ms, each.epoch, each.request, each.refusal, each.ours)
             for each in reply.refusals
         ),
+        voted=_voter(reply.voted) if reply.HasField("voted") else None,
+        leaderless_ms=reply.leaderless_ms if reply.HasField("leaderless_ms") else None,
+        led_epoch=reply.led_epoch,
+        election_timeout_ms=reply.election_timeout_ms,
     )
 
 
@@ -305,4 +309,5 @@ def _progress(each: raft_pb2.ReplicaState) -> ReplicaProgress:
         each.end_offset,
         each.last_fetch_ago_ms if each.HasField("last_fetch_ago_ms") else None,
         each.caught_up_ago_ms if each.HasField("caught_up_ago_ms") else None,
+        each.heard_ago_ms if each.HasField("heard_ago_ms") else None,
     )

@@ -186,6 +186,8 @@ class ReplicaProgress:
     end_offset: int
     last_fetch_ago_ms: int | None
     caught_up_ago_ms: int | None
+    heard_ago_ms: int | None = None
+    """When whoever describes this has last heard of it; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +218,11 @@ class QuorumDescription:
     voters: tuple[ReplicaProgress, ...]
     observers: tuple[ReplicaProgress, ...]
     refusals: tuple[Refused, ...]
+    voted: Voter | None = None
+    """For whom it has voted in this epoch."""
+    leaderless_ms: int | None = None
+    """For how long it has known of no leader; None: it knows one."""
+    led_epoch: int = 0
+    """The last epoch of which it knew a leader, or that in which it was started."""
+    election_timeout_ms: int = 0
+    """An election takes up to twice this; 0: it does not say."""

@@ -2,7 +2,7 @@
 
 from kraftlog.rpc import raft_pb2
 from kraftlog.types import Uuid
-from quorum.batches import encode_key
+from quorum.batches import decode_key, encode_key
 from quorum.core.messages import Voter
 from quorum.core.raft import RaftCore
 from quorum.core.replica import RefusalNote
@@ -12,15 +12,31 @@ from quorum.node import RaftNode
 
 def describe(node: RaftNode, cluster_id: Uuid) -> raft_pb2.DescribeQuorumReply:
     """All but the header."""
-    core, now_ms = node.core, node.now_ms()
+    now_ms = node.now_ms()
+    described = describe_core(node.core, now_ms)
+    described.cluster_id = cluster_id.raw
+    described.applied_offset = node.driver.applier.applied_offset
+    described.election_timeout_ms = node.timing.election_timeout_ms
+    described.led_epoch = node.led_epoch
+    if node.leaderless_ms is not None:
+        described.leaderless_ms = node.leaderless_ms
+    for each in described.voters:
+        heard_ms = node.heard_ms.get(decode_key(each.key))
+        if heard_ms is not None:
+            each.heard_ago_ms = now_ms - heard_ms
+    return described
+
+
+def describe_core(core: RaftCore, now_ms: int) -> raft_pb2.DescribeQuorumReply:
+    """What the core knows of it."""
+    voted = core.election.voted_key
     return raft_pb2.DescribeQuorumReply(
-        cluster_id=cluster_id.raw,
         node=encode_key(core.key),
         role=type(core.role).__name__.lower(),
         high_watermark=core.high_watermark,
         end_offset=core.log.end_offset,
         log_start_offset=core.log.start_offset,
-        applied_offset=node.driver.applier.applied_offset,
+        voted=encode_key(voted) if voted else None,
         voters=[_replica(core, voter, now_ms) for voter in core.voters.voters],
         observers=[_replica(core, observer, now_ms) for observer in observers(core)],
         refusals=[

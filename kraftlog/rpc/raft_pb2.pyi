@@ -298,18 +298,20 @@ class DescribeQuorumRequest(_message.Message):
     def __init__(self, cluster_id: _Optional[bytes] = ...) -> None: ...
 
 class ReplicaState(_message.Message):
-    __slots__ = ("key", "endpoint", "end_offset", "last_fetch_ago_ms", "caught_up_ago_ms")
+    __slots__ = ("key", "endpoint", "end_offset", "last_fetch_ago_ms", "caught_up_ago_ms", "heard_ago_ms")
     KEY_FIELD_NUMBER: _ClassVar[int]
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     END_OFFSET_FIELD_NUMBER: _ClassVar[int]
     LAST_FETCH_AGO_MS_FIELD_NUMBER: _ClassVar[int]
     CAUGHT_UP_AGO_MS_FIELD_NUMBER: _ClassVar[int]
+    HEARD_AGO_MS_FIELD_NUMBER: _ClassVar[int]
     key: _common_pb2.VoterKey
     endpoint: str
     end_offset: int
     last_fetch_ago_ms: int
     caught_up_ago_ms: int
-    def __init__(self, key: _Optional[_Union[_common_pb2.VoterKey, _Mapping]] = ..., endpoint: _Optional[str] = ..., end_offset: _Optional[int] = ..., last_fetch_ago_ms: _Optional[int] = ..., caught_up_ago_ms: _Optional[int] = ...) -> None: ...
+    heard_ago_ms: int
+    def __init__(self, key: _Optional[_Union[_common_pb2.VoterKey, _Mapping]] = ..., endpoint: _Optional[str] = ..., end_offset: _Optional[int] = ..., last_fetch_ago_ms: _Optional[int] = ..., caught_up_ago_ms: _Optional[int] = ..., heard_ago_ms: _Optional[int] = ...) -> None: ...
 
 class RefusalNote(_message.Message):
     __slots__ = ("node_id", "ago_ms", "epoch", "request", "refusal", "ours")
@@ -328,7 +330,7 @@ class RefusalNote(_message.Message):
     def __init__(self, node_id: _Optional[int] = ..., ago_ms: _Optional[int] = ..., epoch: _Optional[int] = ..., request: _Optional[str] = ..., refusal: _Optional[str] = ..., ours: bool = ...) -> None: ...
 
 class DescribeQuorumReply(_message.Message):
-    __slots__ = ("header", "node", "role", "high_watermark", "end_offset", "log_start_offset", "voters", "observers", "refusals", "cluster_id", "applied_offset")
+    __slots__ = ("header", "node", "role", "high_watermark", "end_offset", "log_start_offset", "voters", "observers", "refusals", "cluster_id", "applied_offset", "voted", "leaderless_ms", "led_epoch", "election_timeout_ms")
     HEADER_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
@@ -340,6 +342,10 @@ class DescribeQuorumReply(_message.Message):
     REFUSALS_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     APPLIED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    VOTED_FIELD_NUMBER: _ClassVar[int]
+    LEADERLESS_MS_FIELD_NUMBER: _ClassVar[int]
+    LED_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ELECTION_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     header: ReplyHeader
     node: _common_pb2.VoterKey
     role: str
@@ -351,7 +357,11 @@ class DescribeQuorumReply(_message.Message):
     refusals: _containers.RepeatedCompositeFieldContainer[RefusalNote]
     cluster_id: bytes
     applied_offset: int
-    def __init__(self, header: _Optional[_Union[ReplyHeader, _Mapping]] = ..., node: _Optional[_Union[_common_pb2.VoterKey, _Mapping]] = ..., role: _Optional[str] = ..., high_watermark: _Optional[int] = ..., end_offset: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., voters: _Optional[_Iterable[_Union[ReplicaState, _Mapping]]] = ..., observers: _Optional[_Iterable[_Union[ReplicaState, _Mapping]]] = ..., refusals: _Optional[_Iterable[_Union[RefusalNote, _Mapping]]] = ..., cluster_id: _Optional[bytes] = ..., applied_offset: _Optional[int] = ...) -> None: ...
+    voted: _common_pb2.VoterKey
+    leaderless_ms: int
+    led_epoch: int
+    election_timeout_ms: int
+    def __init__(self, header: _Optional[_Union[ReplyHeader, _Mapping]] = ..., node: _Optional[_Union[_common_pb2.VoterKey, _Mapping]] = ..., role: _Optional[str] = ..., high_watermark: _Optional[int] = ..., end_offset: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., voters: _Optional[_Iterable[_Union[ReplicaState, _Mapping]]] = ..., observers: _Optional[_Iterable[_Union[ReplicaState, _Mapping]]] = ..., refusals: _Optional[_Iterable[_Union[RefusalNote, _Mapping]]] = ..., cluster_id: _Optional[bytes] = ..., applied_offset: _Optional[int] = ..., voted: _Optional[_Union[_common_pb2.VoterKey, _Mapping]] = ..., leaderless_ms: _Optional[int] = ..., led_epoch: _Optional[int] = ..., election_timeout_ms: _Optional[int] = ...) -> None: ...
 
 class StepDownRequest(_message.Message):
     __slots__ = ("cluster_id", "successor")

@@ -67,3 +67,36 @@ def test_the_last_refusals_are_kept(tmp_path: Path) -> None:
             assert (note.node_id, note.refusal, note.ours) == (9, "leader alive", True)
 
     run(story())
+
+
+def test_votes_and_who_is_heard_are_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path) as three:
+            await three.propose(b"x")
+            await three.settle()
+            leader = (await three.leader()).node
+            said = describe(leader, three.cluster_id)
+            itself = leader.core.key.node_id
+            assert said.voted.node_id == itself
+            assert said.led_epoch == leader.core.epoch
+            assert not said.HasField("leaderless_ms")
+            heard = {each.key.node_id for each in said.voters if each.HasField("heard_ago_ms")}
+            assert heard == {101, 102, 103} - {itself}
+
+    run(story())
+
+
+def test_how_long_nobody_leads_is_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with cell(tmp_path) as three:
+            await three.settle()
+            left = (await three.follower()).node
+            epoch = left.core.epoch
+            for node_id in {101, 102, 103} - {left.core.key.node_id}:
+                await three.stop(node_id)
+            await until(lambda: left.leaderless_ms is not None, "nobody leads")
+            said = describe(left, three.cluster_id)
+            assert said.HasField("leaderless_ms")
+            assert epoch <= said.led_epoch <= left.core.epoch
+
+    run(story())
