@@ -74,13 +74,13 @@ class Retry:
         deadline = self.clock.monotonic_ms() + timeout_ms
         failures = 0
         while True:
-            remaining = deadline - self.clock.monotonic_ms()
             try:
-                return await attempt(max(remaining, 1))
+                return await attempt(max(deadline - self.clock.monotonic_ms(), 1))
             except KraftError as error:
                 failures += 1
                 error.attempts = failures
                 pause_ms = self.backoff.pause_ms(failures, self.dice)
+                remaining = deadline - self.clock.monotonic_ms()
                 if not may_repeat(error, harmless=harmless) or remaining <= pause_ms:
                     raise
                 if on_failure is not None:

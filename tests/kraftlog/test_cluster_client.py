@@ -152,7 +152,7 @@ def test_why_a_topic_was_not_made_is_told(toys: ToyCluster) -> None:
     async def work(client: ClusterClient) -> None:
         await client.ensure_topic("t", timeout_ms=20_000)
         lost = Fault("metadata", lose_request=True, creating=True, times=-1)
-        refused = Fault("metadata", refuse=ErrorCode.INVALID_REQUEST, creating=True)
+        refused = Fault("metadata", refuse=ErrorCode.INVALID_REQUEST, creating=True, times=-1)
         toys.faults.append(lost)
         with pytest.raises(TimeoutError_, match="whether it created missing"):
             await client.ensure_topic("missing", timeout_ms=200)

@@ -87,3 +87,23 @@ def test_when_the_time_is_over_the_last_error_is_raised() -> None:
         run(errors, timeout_ms=50)
     assert raised.value.attempts > 1
     assert raised.value.message == str(raised.value.attempts - 1)
+
+
+def test_there_is_no_attempt_after_the_time() -> None:
+    """The error of one that had no time would hide that of the one that had."""
+    now_ms = 0
+
+    class Clock(SystemClock):
+        def monotonic_ms(self) -> int:
+            return now_ms
+
+    async def attempt(remaining_ms: float) -> None:
+        nonlocal now_ms
+        assert remaining_ms > 1
+        now_ms += int(remaining_ms)
+        raise NotEnoughReplicas("took all the time")
+
+    with pytest.raises(NotEnoughReplicas, match="took all the time"):
+        asyncio.run(
+            Retry(Backoff(1, 2), Clock(), Random(1)).run(attempt, timeout_ms=100, harmless=False)
+        )
