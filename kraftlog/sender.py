@@ -305,6 +305,8 @@ class Sender:
                 settle(lambda item: found.get((item.topic_id, item.queue.partition), missing))
 
         def on_unsent() -> None:
+            self._silent_to.discard(address)
+            self._client.want_refresh()  # with acks=0 no refusal leads to it
             unsent = Produced(error=not_reached(address))
             settle(lambda _: unsent)
 

@@ -270,6 +270,20 @@ def test_acks_0_finds_the_new_leader(toys: ToyCluster) -> None:
         until(arrives, "what is sent goes to who leads now")
 
 
+def test_acks_0_finds_the_new_leader_of_one_that_is_gone(toys: ToyCluster) -> None:
+    with producer(toys, acks=0) as p:
+        p.send("t", b"a", partition=0)
+        until(lambda: toys.values("t") == [b"a"], "it arrives")
+        toys.stop(1)
+        toys.truth.lead("t", 0, 2)
+
+        def arrives() -> bool:
+            p.send("t", b"x", partition=0).result("20s")
+            return b"x" in toys.values("t")
+
+        until(arrives, "what is sent goes to who leads now")
+
+
 def test_many_partitions_go_in_one_request(toys: ToyCluster) -> None:
     toys.add_topic("wide", 20)
     with producer(toys, linger="15s") as p:
