@@ -48,18 +48,30 @@ def _change(session: Session, node: int | None) -> tuple[int, QuorumDescription]
     """Ask until the wanted one leads: the voters may choose another, and a log may be behind."""
     deadline = time.monotonic() + to_seconds(session.timeout, "--timeout")
     first: int | None = None
+    tried: KraftError | None = None
     while True:
         leader = _wait_leader(session, deadline)
-        first = first if first is not None else leader.node.node_id
-        if leader.node.node_id == node or (node is None and leader.node.node_id != first):
+        there = leader.node.node_id
+        first = first if first is not None else there
+        if there == node or (node is None and there != first):
             return first, leader
+        if tried is not None and time.monotonic() > deadline:
+            raise tried
         try:
             _ask(session, leader, node)
-        except RequestTimedOut:  # it has not caught up: perhaps it does in time
-            if time.monotonic() > deadline:
-                raise
+        except RequestTimedOut as error:  # the heir has not caught up, so the leader goes on
+            tried = error
             time.sleep(POLL_SECONDS)
+            continue
+        tried = TimeoutError_(
+            f"{there} has stepped down each time, and {_nobody_else(node)}",
+            hint="kraftctl quorum why tells who refused whom",
+        )
         _wait_other(session, leader, deadline)
+
+
+def _nobody_else(node: int | None) -> str:
+    return "was elected again" if node is None else f"others were elected, not {node}"
 
 
 def _wait_leader(session: Session, deadline: float) -> QuorumDescription:
