@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import click
 
 from kraftctl.controllers import beliefs
+from kraftctl.diagnosis import electorate
 from kraftctl.exit_codes import OK, Guarded, NotFound
 from kraftctl.moves import refuse_stuck, states_of
 from kraftctl.output import Json, table
@@ -12,6 +13,7 @@ from kraftctl.partition_commands import Pace, move, save_undo, say_undo, show_pl
 from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftlog.admin_types import BrokerDescription, QuorumDescription
 from kraftlog.durations import to_seconds
+from kraftlog.errors import NetworkError
 from kraftlog.types import TopicPartition
 
 
@@ -102,7 +104,7 @@ def decommission(session: Session, broker: int, *, yes: bool) -> int:
 @command
 def info(session: Session, node: int) -> int:
     """One node: a broker, or a controller."""
-    found = _broker_info(session, node) or _controller_info(session, node)
+    found = _controller_info(session, node) or _broker_info(session, node)
     if found is None:
         raise NotFound(f"no node has id {node}", hint="kraftctl node ls, kraftctl quorum status")
     width = max(map(len, found))
@@ -116,7 +118,9 @@ def _plain(value: Json) -> str:
 
 
 def _controller_info(session: Session, node: int) -> dict[str, Json] | None:
-    for address, belief in beliefs(session).items():
+    """Of whichever node it is, controllers know more: they are there where no broker is."""
+    found = beliefs(session)
+    for address, belief in found.items():
         if isinstance(belief, QuorumDescription) and belief.node.node_id == node:
             return {
                 "node": node,
@@ -130,6 +134,12 @@ def _controller_info(session: Session, node: int) -> dict[str, Json] | None:
                 "high_watermark": belief.high_watermark,
                 "log_start_offset": belief.log_start_offset,
             }
+    silent = [each for each in electorate(found).silent if each.node_id == node]
+    if silent:
+        raise NetworkError(
+            f"controller {node} at {silent[0].endpoint} does not answer",
+            hint="kraftctl quorum status shows what the others believe",
+        )
     return None
 
 

@@ -2,6 +2,7 @@ import pytest
 
 from kraftctl.exit_codes import Guarded
 from kraftctl.node_commands import drained
+from kraftlog.local import LocalCluster
 from kraftlog.types import TopicPartition
 from tests.kraftctl.conftest import Run, invoke
 from tests.kraftctl.test_schema_command import check
@@ -54,3 +55,15 @@ def test_one_node_is_shown_and_one_that_cannot_be_drained_is_refused(
 def test_a_node_needs_its_configuration() -> None:
     assert invoke("node", "run", "--role", "controller").code == 2
     assert invoke("node", "run", "--role", "janitor").code == 2
+
+
+def test_a_controller_is_shown_where_no_broker_is() -> None:
+    with LocalCluster(3, 0) as three:
+        nodes = ",".join(map(three.address, three.controllers))
+        three.kill("c3")
+        found = invoke("node", "info", "102", "-b", nodes, "-o", "json")
+        assert (found.code, found.pick("role")) == (0, "controller")
+        check(found, "node info")
+        gone = invoke("node", "info", "103", "-b", nodes)
+        assert gone.code == 4
+        assert f"controller 103 at {three.address('c3')} does not answer" in gone.err
