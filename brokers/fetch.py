@@ -331,10 +331,15 @@ class _Fetch:
         return found if is_new else None
 
     def _closest(self, partition: Partition, offset: int) -> int | None:
-        """A replica in the consumer's rack, in sync and with that offset, if we are not there."""
+        """A replica in the consumer's rack, in sync and with that offset, if we are not there.
+
+        Without a session we cannot know: that replica has none either, perhaps, and would refuse.
+        """
         role, rack, view = partition.state.role, self._request.rack, self._service.table.view
         here = view.broker(self._service.table.broker_id)
-        if not isinstance(role, Leading) or (here is not None and here.rack == rack):
+        is_here = here is not None and here.rack == rack
+        in_session = partition.is_in_session(self._service.clock.monotonic_ms())
+        if not isinstance(role, Leading) or is_here or not in_session:
             return None
         best, best_end = None, -1
         for replica_id, progress in sorted(role.followers.items()):

@@ -6,13 +6,16 @@ this leader epoch, which a deposed leader never sees happen. All else that clien
 and every read, is answered only while one of these holds:
 
 - the last heartbeat that the controller answered was sent less than one session ago, or
-- every other in-sync replica has fetched, in this leader epoch, within two fetch waits. Then none
-  of them follows a newer leader, and without one of them there is none. A leader that is the whole
-  ISR may go on if min.insync.replicas is 1: nobody else could be elected.
+- for a leader alone: every other in-sync replica has fetched, in this leader epoch, within two
+  fetch waits. Then none of them follows a newer leader, and without one of them there is none. A
+  leader that is the whole ISR may go on if min.insync.replicas is 1: nobody else could be elected.
 
-So the loss of the whole controller quorum stops metadata, not data. Who was told that it is fenced
-takes nothing at all, also where it has not read yet who leads instead: what it took could only time
-out, or be cut off again.
+So the loss of the whole controller quorum stops metadata, not data. Reads of followers go back to
+the leader then: that its leader answers proves nothing to a follower, since both may be cut off
+together, and fenced, while others lead.
+
+Who was told that it is fenced takes nothing at all, also where it has not read yet who leads
+instead: what it took could only time out, or be cut off again.
 """
 
 from typing import Protocol

@@ -23,8 +23,8 @@ from brokers.effects import (
 )
 from brokers.isr_counts import IsrCounts, committed_isr
 from brokers.partition_log import PartitionLog
-from brokers.partition_state import Following, Leading, LogEnds, PartitionState
-from brokers.progress import FollowerFetch, SessionClock
+from brokers.partition_state import Leading, LogEnds, PartitionState
+from brokers.progress import FollowerFetch
 from brokers.purgatory import OffsetQueue
 from brokers.refusals import (
     LeaderHint,
@@ -193,17 +193,14 @@ class Partition:
         return role
 
     def check_serving(self, now_ms: int) -> None:
-        """Raises Refused where we cannot know whether we still count (brokers/gate.py). A follower
-        may serve reads while its leader answers it.
-        """
-        if self._host.session_alive(now_ms):
-            return
+        """Raises Refused where we cannot know whether we still count (brokers/gate.py)."""
         window_ms = self._host.settings.heard_window_ms
-        role = self.state.role
-        if isinstance(role, Following) and now_ms - role.heard_ms() <= window_ms:
-            return
-        if not self.state.is_sure_to_lead(now_ms, window_ms):
+        if not self.is_in_session(now_ms) and not self.state.is_sure_to_lead(now_ms, window_ms):
             raise cut_off(self.name, self._host.broker_id)
+
+    def is_in_session(self, now_ms: int) -> bool:
+        """Whether the controller counts on us, as far as we know."""
+        return self._host.session_alive(now_ms)
 
     # -- metadata
 
@@ -403,10 +400,6 @@ class Partition:
             self.log.advance_start(log_start_offset)
         self._sync_start()
         self._carry_out(self.state.heard_leader(high_watermark))
-
-    def followed_with(self, clock: SessionClock) -> None:
-        """The fetches of this clock cover us, in the present leader epoch."""
-        self.state.followed_with(clock)
 
     async def truncate_to(self, offset: int) -> None:
         """Cut our log, as a follower whose log parts from the leader's."""

@@ -37,7 +37,7 @@ from brokers.isr import (
     PendingRecovered,
     PendingShrink,
 )
-from brokers.progress import NEVER_MS, UNKNOWN_OFFSET, FollowerFetch, Progress, SessionClock
+from brokers.progress import NEVER_MS, UNKNOWN_OFFSET, FollowerFetch, Progress
 from brokers.refusals import LeaderHint, stale_replica, unknown_replica
 from brokers.requests import IsrChange, IsrMember, IsrResult
 from kraftlog._check import invariant
@@ -61,12 +61,6 @@ class Leading:
 @dataclass(slots=True)
 class Following:
     leader: int
-    clock: SessionClock | None = None
-    """Of the fetches that cover this partition, once one of this epoch was answered."""
-
-    def heard_ms(self) -> int:
-        """The leader has answered a request of this time, in this epoch."""
-        return self.clock.heard_ms if self.clock else NEVER_MS
 
 
 @dataclass(slots=True)
@@ -292,11 +286,6 @@ class PartitionState:
         self.high_watermark = max(self.high_watermark, self.start_offset)
 
     # -- as follower
-
-    def followed_with(self, clock: SessionClock) -> None:
-        """The leader answers the fetches of this clock, and they have this partition and epoch."""
-        if isinstance(self.role, Following):
-            self.role.clock = clock
 
     def heard_leader(self, high_watermark: int) -> list[Effect]:
         """The leader told its high watermark, and its log and ours do not part (KAFKA-14704)."""

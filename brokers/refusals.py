@@ -56,9 +56,9 @@ def cut_off(name: object, broker_id: int) -> Refused:
     """The serving gate is closed."""
     return Refused(
         NotLeaderError(
-            f"broker {broker_id} may no longer lead {name}: neither the controller nor the other"
-            " in-sync replicas were heard in time",
-            hint="refresh the metadata from another broker and try again",
+            f"broker {broker_id} may no longer speak for {name}: neither the controller nor, as"
+            " its leader, all other in-sync replicas were heard in time",
+            hint="refresh the metadata from another broker, and ask the leader",
         )
     )
 

@@ -27,7 +27,6 @@ from typing import Protocol
 
 from brokers.cluster import PartitionId
 from brokers.partition import Partition
-from brokers.progress import SessionClock
 from brokers.replication_throttle import ReplicationThrottle, names
 from brokers.requests import (
     NEW_SESSION_EPOCH,
@@ -40,7 +39,6 @@ from brokers.requests import (
 )
 from brokers.settings import REPLY_BYTES_MAX, ReplicaSettings
 from brokers.turns import Turns
-from kraftlog.clock import Clock
 from kraftlog.errors import CorruptRecord, ErrorCode, KraftError, StorageError
 from kraftlog.types import EpochEnd
 
@@ -108,16 +106,13 @@ class SourceFetcher:
         identity: Callable[[], ReplicaIdentity],
         *,
         settings: ReplicaSettings,
-        clock: Clock,
         throttle: ReplicationThrottle,
     ) -> None:
         self._link = link
         self._throttle = throttle
         self._identity = identity
         self._settings = settings
-        self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._heard = SessionClock()
         self._followed: dict[PartitionId, Followed] = {}
         self._dirty: dict[PartitionId, None] = {}
         self._named: set[PartitionId] = set()
@@ -191,12 +186,10 @@ class SourceFetcher:
             await self._wait_for_work()
             self._check_identity()
             request = self._next_request()
-            sent_ms = self._clock.monotonic_ms()
             reply = await self._exchange(request)
             if reply is not None and reply.error is None:
                 failures = 0
-                self._heard.heard_ms = sent_ms
-                await self._process(request, reply)
+                await self._process(reply)
                 continue
             self._lose_session()
             failures += 1
@@ -286,7 +279,7 @@ class SourceFetcher:
 
     # -- replies
 
-    async def _process(self, request: FetchRequest, reply: FetchReply) -> None:
+    async def _process(self, reply: FetchReply) -> None:
         self._session_id = reply.session_id
         self._refused_session = reply.session_id == NO_SESSION
         if reply.session_id == NO_SESSION:
@@ -294,11 +287,6 @@ class SourceFetcher:
         else:
             self._session_epoch = self._session_epoch % INT32_MAX + 1
         appended: list[Partition] = []
-        refused = {result.partition for result in reply.parts if result.error is not None}
-        for part in request.parts:
-            followed = self._followed.get(part.partition)
-            if followed is not None and followed.is_current and part.partition not in refused:
-                followed.partition.followed_with(self._heard)
         turns = Turns()
         for result in reply.parts:
             followed = self._followed.get(result.partition)

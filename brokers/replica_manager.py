@@ -325,7 +325,6 @@ class ReplicaManager:
                 self._connect(role.leader),
                 self._identity,
                 settings=self.settings,
-                clock=self.clock,
                 throttle=self._follower_throttle,
             )
             self._new_fetchers.put_nowait((role.leader, fetcher))

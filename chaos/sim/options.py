@@ -45,6 +45,8 @@ DATA_RANGES: Mapping[str, tuple[float, float]] = {
     "strandings": (0.05, 0.4),
     # How likely, for each replica that joins.
     "half_joins": (0.05, 0.5),
+    # How often, per second.
+    "exiles": (0.05, 0.4),
 }
 """For brokers with records alone."""
 

@@ -10,10 +10,18 @@ from random import Random
 
 from brokers import controller_wire
 from brokers.alter_partition import AlterPartitions
-from brokers.cluster import ClusterChange
+from brokers.cluster import ClusterChange, PartitionId
 from brokers.controller_link import ControllerLink
 from brokers.controller_wire import Heartbeat, HeartbeatAnswer, Registered, Registration
-from brokers.data_wire import decode_produce, layout, write_produce
+from brokers.data_wire import (
+    decode_ends,
+    decode_list_offsets,
+    decode_produce,
+    layout,
+    write_ends,
+    write_list_offsets,
+    write_produce,
+)
 from brokers.fetch_wire import (
     decode_fetch,
     decode_fetch_reply,
@@ -28,6 +36,7 @@ from brokers.partition import Partition
 from brokers.replica_fetcher import OnFetchReply
 from brokers.replica_manager import ReplicaManager
 from brokers.requests import (
+    EndsAnswer,
     FetchReply,
     FetchRequest,
     IsrChange,
@@ -53,6 +62,7 @@ from storage.log_config import LogConfig
 from storage.log_dirs import UNKNOWN_BROKER_EPOCH, LogDirs
 
 DATA = "/data"
+RACKS = ("rack0", "rack1")
 SESSION_MS = 1_500
 TIMING = LifecycleTiming(heartbeat_ms=150, session_ms=SESSION_MS, registration_ms=1 << 40)
 SETTINGS = ReplicaSettings(
@@ -70,6 +80,7 @@ STATIC = Config(Scope.BROKER, {})
 Send = Callable[[int, bytes, Callable[[bytes], None]], None]
 """To a broker, by its id: the request, and what to do with its reply."""
 Served = Callable[["RealBroker", ProduceRequest | FetchRequest, ProduceReply | FetchReply], None]
+ToldEnd = Callable[["RealBroker", PartitionId, int], None]
 
 
 class SortedPartitions(set[Partition]):
@@ -154,6 +165,7 @@ class RealBroker:
         self.loop = loop
         self.send: Send = lambda _target, _data, _take: None
         self.on_served: Served = lambda _broker, _request, _reply: None
+        self.on_told_end: ToldEnd = lambda _broker, _partition, _end: None
         self.on_alter: Callable[[Sequence[IsrChange]], None] = lambda _changes: None
         self.on_clean_stop: Callable[[], None] = lambda: None
         self.manager: ReplicaManager | None = None
@@ -210,7 +222,7 @@ class RealBroker:
             broker_id=self.node.node_id,
             incarnation_id=self._incarnation,
             endpoint=f"{self.node.name}:{PORT}",
-            rack=None,
+            rack=RACKS[self.node.node_id % len(RACKS)],
             log_dir_ids=(log_dir_of(self.node),),
             previous_epoch=previous_epoch,
             features={each.name: (each.min_level, each.max_level) for each in SUPPORTED.values()},
@@ -315,10 +327,15 @@ class RealBroker:
         request = broker_pb2.BrokerRequest.FromString(raw)
 
         def handle() -> None:
-            if request.HasField("fetch"):
-                self._fetch(manager, request.fetch, answer)
-            else:
-                self._produce(manager, request.produce, answer)
+            match request.WhichOneof("request"):
+                case "fetch":
+                    self._fetch(manager, request.fetch, answer)
+                case "list_offsets":
+                    self._list_offsets(manager, request.list_offsets, answer)
+                case "ends":
+                    self._ends(manager, request.ends, answer)
+                case _:
+                    self._produce(manager, request.produce, answer)
 
         self.loop.call_soon(handle)
 
@@ -362,6 +379,44 @@ class RealBroker:
             answer(envelope.SerializeToString())
 
         manager.produce(request, done)
+
+    def _list_offsets(
+        self,
+        manager: ReplicaManager,
+        message: broker_pb2.ListOffsetsRequest,
+        answer: Callable[[bytes], None],
+    ) -> None:
+        """Of ends alone: nobody here asks for a time."""
+        directory = self.publisher.directory
+        asked = layout(message.topics, directory)
+        answers = manager.list_offsets(decode_list_offsets(message, asked))
+        for each in answers:
+            if each.error is None:
+                self.on_told_end(self, each.partition, each.offset)
+        envelope = broker_pb2.BrokerReply()
+        write_list_offsets(envelope.list_offsets, asked, answers, directory)
+        answer(envelope.SerializeToString())
+
+    def _ends(
+        self,
+        manager: ReplicaManager,
+        message: broker_pb2.EndsRequest,
+        answer: Callable[[bytes], None],
+    ) -> None:
+        directory = self.publisher.directory
+        asked = layout(message.topics, directory)
+
+        def done(answers: Sequence[EndsAnswer]) -> None:
+            if self.is_closing or self.loop.is_dead:
+                return
+            for each in answers:
+                if each.error is None:
+                    self.on_told_end(self, each.partition, each.high_watermark)
+            envelope = broker_pb2.BrokerReply()
+            write_ends(envelope.ends, asked, answers, directory)
+            answer(envelope.SerializeToString())
+
+        manager.ends(decode_ends(message, asked), done)
 
 
 def leaf(error: BaseException) -> BaseException:

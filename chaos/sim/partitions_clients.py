@@ -1,4 +1,4 @@
-"""Producers and consumers, beside administrators who move partitions and change their configs.
+"""Producers and readers, beside administrators who move partitions and change their configs.
 
 A producer is idempotent, has one batch per partition on its way, and repeats it until it is
 acknowledged. What they are told is judged where it is said (`partitions_rules`).
@@ -11,6 +11,7 @@ from functools import partial
 from chaos.sim.metadata_clients import AdminClients
 from chaos.sim.metadata_requests import Wish, create_topic, draw_move
 from chaos.sim.partitions_cluster import PartitionsCluster
+from chaos.sim.partitions_readers import Readers
 from kraftlog.record_batch import encode_columns
 from kraftlog.rpc import broker_pb2
 from metadata_log.image import Topic
@@ -19,7 +20,6 @@ TOPICS = ("kept", "flushed")
 PRODUCERS = 2
 PRODUCER_ID_BASE = 2_000
 PRODUCE_MS = 90.0
-CONSUME_MS = 150.0
 TIMEOUT_MS = 700
 RECORDS_MAX = 3
 ACKS_ALL, ACKS_LEADER = -1, 1
@@ -47,6 +47,7 @@ class PartitionClients(AdminClients):
         super().__init__(cluster)
         self._partitions = cluster
         self._data_dice = cluster.dice("producers")
+        self._readers = Readers(cluster, TOPICS)
         self._values = 0
         self.sendings: dict[tuple[int, str, int], Sending] = {}
 
@@ -54,7 +55,7 @@ class PartitionClients(AdminClients):
         super().begin()
         for number in range(PRODUCERS):
             self._partitions.schedule.later(PRODUCE_MS, partial(self._produce_on, number))
-        self._partitions.schedule.later(CONSUME_MS, self._consume)
+        self._readers.begin()
 
     def _draw(self) -> Wish:
         image = self._partitions.metadata.image
@@ -166,30 +167,6 @@ class PartitionClients(AdminClients):
         if state.leader == -1 or self._data_dice.random() < 0.3:
             return self._data_dice.choice(state.replicas)
         return state.leader
-
-    # -- consuming
-
-    def _consume(self) -> None:
-        if self._over:
-            return
-        dice = self._data_dice
-        self._partitions.schedule.later(CONSUME_MS * 2 * dice.random(), self._consume)
-        topics = self._known_topics()
-        if not topics:
-            return
-        topic = dice.choice(topics)
-        partition = dice.randrange(len(topic.partitions))
-        message = broker_pb2.FetchDataRequest(
-            max_wait_ms=100, min_bytes=1, max_bytes=4_096, session_epoch=-1
-        )
-        end = self._partitions.committed_end(topic.id.raw, partition)
-        offset = max(0, end - dice.randrange(20))
-        message.topics.add(topic_id=topic.id.raw).partitions.add(
-            partition=partition, offset=offset, log_start_offset=-1, max_bytes=4_096
-        )
-        raw = broker_pb2.BrokerRequest(fetch=message).SerializeToString()
-        target = self._leader_of(topic, partition)
-        self._partitions.send(PRODUCER_ID_BASE + 1, target, raw, lambda _raw: None)
 
     # -- progress
 

@@ -57,6 +57,7 @@ class PartitionsCluster(MetadataCluster):
         broker = RealBroker(node, machine, loop, link)
         broker.send = lambda target, data, take: self.send(node.node_id, target, data, take)
         broker.on_served = self.rules.on_served
+        broker.on_told_end = self.rules.on_told_end
         broker.on_alter = lambda changes: self.on_alter(node, changes)
         broker.on_clean_stop = lambda: node.in_this_life(0.0, node.die)
 
@@ -106,10 +107,6 @@ class PartitionsCluster(MetadataCluster):
                 broker.receive(raw, lambda reply: self.network.transfer(back, reply, take))
 
         self.network.transfer((sender, target), data, deliver)
-
-    def committed_end(self, topic_id: bytes, partition: int) -> int:
-        shared = self.rules.shared.get(PartitionId(topic_id, partition))
-        return shared.ledger.end if shared else 0
 
     # -- disks
 

@@ -12,6 +12,8 @@ from chaos.sim.partitions_cluster import PartitionsCluster
 STRANDED_MS = (200.0, 3_000.0)
 HALF_JOINED_MS = (2_000.0, 3_500.0)
 """Longer than a replica may lag, shorter than the metadata of its leader may."""
+EXILED_MS = (4_000.0, 7_000.0)
+"""Long enough to be fenced, and to have had to notice."""
 
 
 class PartitionFaults(BrokerFaults):
@@ -21,6 +23,8 @@ class PartitionFaults(BrokerFaults):
         self._acts["strandings"] = self._strand
         self._join_dice = cluster.dice("half_joins")
         self._joined_at = -HALF_JOINED_MS[1]
+        self._acts["exiles"] = self._exile
+        self._exiled_until = 0.0
 
     def begin(self) -> None:
         super().begin()
@@ -60,6 +64,28 @@ class PartitionFaults(BrokerFaults):
             for topic in image.topics.values()
             for state in topic.partitions
         )
+
+    def _exile(self, _node: SimNode, dice: Random) -> None:
+        """A leader and one who follows it hear each other and their clients, and nobody else: both
+        are fenced, and what the one tells the other proves nothing.
+        """
+        image, now = self._partitions.metadata.image, self._partitions.schedule.now
+        pairs = [
+            (state.leader, member)
+            for topic in image.sorted_topics()
+            for state in topic.partitions
+            for member in state.isr
+            if member != state.leader != -1
+        ]
+        if not pairs or now < self._exiled_until:
+            return
+        pair, for_ms = dice.choice(pairs), dice.uniform(*EXILED_MS)
+        self._exiled_until = now + for_ms
+        rest = [each.node_id for each in self._partitions.nodes if each.node_id not in pair]
+        links: list[Link] = [(one, other) for one in pair for other in rest]
+        links += [(other, one) for one, other in links]
+        leader = next(each for each in self._partitions.nodes if each.node_id == pair[0])
+        self._cut(f"and n{pair[1]} are exiled", leader, links, for_ms)
 
     def _join_half(self, node: SimNode, changes: Sequence[IsrChange]) -> None:
         """A leader has asked for somebody to join, hears neither that it is done nor any other

@@ -99,6 +99,25 @@ PARTITIONS = (
         _KIND,
     ),
     Mutant(
+        "a fenced follower goes on serving",
+        "brokers.partition:Partition.check_serving",
+        (
+            (
+                "if not self.is_in_session(now_ms) and",
+                "if self.is_leader and not self.is_in_session(now_ms) and",
+            ),
+        ),
+        _SEEDS,
+        _KIND,
+    ),
+    Mutant(
+        "an end told before it is known to be one",
+        "brokers.offsets:visible_end",
+        (("if partition.high_watermark < role.epoch_start:", "if False:"),),
+        _SEEDS,
+        _KIND,
+    ),
+    Mutant(
         "acknowledged by the leader alone",
         "brokers.produce:_Produce._wait_for",
         (("partition.high_watermark < needed", "False"),),

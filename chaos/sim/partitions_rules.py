@@ -260,10 +260,12 @@ class PartitionRules:
             return
         for result in reply.parts:
             partition = broker.manager.table.hosted.get(result.partition)
-            if result.error is not None or partition is None or not result.records:
+            if result.error is not None or partition is None:
+                continue
+            self._check_serves(broker, partition)
+            if not result.records:
                 continue
             self._look_at(broker, partition)
-            self._check_serves(broker, partition)
             ledger = self._of(partition.id).ledger
             for batch in read_batches(result.records):
                 known = ledger.committed.get(batch.base_offset)
@@ -273,6 +275,8 @@ class PartitionRules:
                 same = known is not None and known.crc == batch.crc
                 invariant(same, "P6 a consumer reads what was not committed", **facts)
             self._sightings.note("records consumed")
+            if not partition.is_leader:
+                self._sightings.note("records consumed from a follower")
 
     def _check_fenced(
         self, manager: ReplicaManager, request: FetchRequest, reply: FetchReply
@@ -286,6 +290,15 @@ class PartitionRules:
             current, epoch = partition.state.leader_epoch, asked[result.partition]
             facts = {"partition": partition.name, "epoch": epoch, "current": current}
             invariant(epoch == current, "P4 a fetch of another epoch is answered", **facts)
+
+    def on_told_end(self, broker: RealBroker, place: PartitionId, end: int) -> None:
+        if broker.manager is None:
+            return
+        partition = broker.manager.table.hosted[place]
+        self._check_serves(broker, partition)
+        below = end <= partition.high_watermark
+        facts = {"partition": partition.name, "end": end, "hw": partition.high_watermark}
+        invariant(below, "P6 an end above the high watermark", **facts)
 
     def _check_serves(self, broker: RealBroker, partition: Partition) -> None:
         """M8, for all that does not rest on the whole ISR."""

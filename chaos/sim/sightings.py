@@ -71,6 +71,8 @@ RARE_STATES = (
     "replica cut where it diverged",
     "record acknowledged by all",
     "records consumed",
+    "records consumed from a follower",
+    "end told",
 )
 
 

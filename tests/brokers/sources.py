@@ -57,7 +57,6 @@ class Following:
             self.source,
             lambda: ReplicaIdentity(2, 2),
             settings=settings,
-            clock=broker.manager.clock,
             throttle=ReplicationThrottle(broker.manager.clock),
         )
 

@@ -2,6 +2,7 @@
 shows nothing; one that can goes on without any controller.
 """
 
+import asyncio
 from pathlib import Path
 
 from brokers.cluster import PartitionId
@@ -68,6 +69,24 @@ async def test_a_leader_that_nobody_answers_shows_and_takes_nothing(tmp_path: Pa
 
 
 @async_test
+async def test_a_reader_that_waited_is_told_nothing_by_one_that_was_cut_off_meanwhile(
+    tmp_path: Path,
+) -> None:
+    # M8
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t", min_insync=2)
+        await cluster.produce(topic, b"a")
+        await until(lambda: is_sure(cluster, topic))
+        waiting = asyncio.create_task(cluster.fetch(topic, 1, max_wait_ms=600))
+        await until(lambda: cluster.brokers[1].manager.purgatory.counts.get("fetch", 0) > 0)
+        close_gates(cluster)
+        cluster.cut(1, 3)
+        told = await waiting
+        assert told.error is not None
+        assert told.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@async_test
 async def test_a_sole_member_goes_on_only_if_one_is_enough(tmp_path: Path) -> None:
     async with Cluster(tmp_path) as cluster:
         alone = await cluster.create("alone", replicas=(1,))
@@ -106,19 +125,36 @@ async def test_who_knows_that_it_is_fenced_takes_nothing(tmp_path: Path) -> None
 
 
 @async_test
-async def test_a_follower_shows_what_it_has_while_its_leader_answers(tmp_path: Path) -> None:
-    # R8
+async def test_a_follower_without_a_session_shows_nothing_though_its_leader_answers(
+    tmp_path: Path,
+) -> None:
+    """Both may be cut off together, and fenced, while others lead and take records."""
+    # R8 M8
     async with Cluster(tmp_path) as cluster:
         topic = await cluster.create("t")
         await cluster.produce(topic, b"a")
         await cluster.replicated(topic)
+        assert (await cluster.fetch(topic, 0, of=2, rack="here")).records
         close_gates(cluster)
-        shown = await cluster.fetch(topic, 0, of=2, rack="here")
-        assert shown.error is None
-        assert shown.records
-        cluster.cut(1, 2)
-        now_ms = cluster.brokers[2].manager.clock.monotonic_ms
-        cut_ms = now_ms()
-        await until(lambda: now_ms() > cut_ms + 3 * cluster.settings.heard_window_ms)
+        await until(lambda: is_sure(cluster, topic))
         refused = await cluster.fetch(topic, 0, of=2, rack="here")
         assert refused.error is not None
+        assert refused.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert not refused.records
+
+
+@async_test
+async def test_a_leader_without_a_session_sends_nobody_to_a_follower(tmp_path: Path) -> None:
+    """That one has no session either, most likely: its readers would be sent back and forth."""
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t")
+        cluster.place(2, "east")
+        await cluster.produce(topic, b"a")
+        await cluster.replicated(topic)
+        await cluster.settled()
+        assert (await cluster.fetch(topic, 0, rack="east")).preferred_replica == 2
+        close_gates(cluster)
+        await until(lambda: is_sure(cluster, topic))
+        shown = await cluster.fetch(topic, 0, rack="east")
+        assert (shown.preferred_replica, shown.error) == (None, None)
+        assert shown.records

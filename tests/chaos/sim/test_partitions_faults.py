@@ -55,6 +55,23 @@ def test_a_leader_is_stranded() -> None:
     cluster.take_apart()
 
 
+def test_a_leader_and_a_follower_are_exiled_together_once_at_a_time() -> None:
+    cluster = with_records("exiles")
+    PartitionFaults(cluster).begin()
+    until(cluster, lambda: told(cluster, "are exiled"))
+    line = next(each for each in cluster.trace.recent() if "are exiled" in each)
+    fenced = [each for each in cluster.brokers() if f"n{each.node_id} " in line.split("exiled")[0]]
+    assert len(fenced) == 2
+
+    def are_fenced() -> bool:
+        brokers = cluster.metadata.image.brokers
+        return all(brokers[each.node_id].is_fenced for each in fenced)
+
+    until(cluster, are_fenced)
+    assert sum("are exiled" in each for each in cluster.trace.recent()) <= 1
+    cluster.take_apart()
+
+
 def test_a_leader_does_not_hear_who_joins_but_hears_who_leaves() -> None:
     cluster = with_records("half_joins")
     PartitionFaults(cluster).begin()
