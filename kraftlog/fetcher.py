@@ -29,13 +29,17 @@ from kraftlog.fetch_session import FetchSession, Place, Wanted
 from kraftlog.logs import client_logger
 from kraftlog.offsets import Offset
 from kraftlog.record_batch import read_batches
-from kraftlog.retry import may_repeat, needs_new_view
+from kraftlog.retry import Backoff, may_repeat, needs_new_view
 from kraftlog.rpc import broker_pb2
 from kraftlog.types import EpochEnd, TopicPartition
 
 logger = client_logger(__name__)
 
 PLACE_TIMEOUT_MS = 5_000
+SHUNNED_MS = 1_000
+"""How long a partition is read from its leader after a closer replica has failed; twice as long
+each time that it fails again.
+"""
 _SESSION_LOST = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
@@ -90,6 +94,9 @@ class Fetcher:
         self._sources: dict[int, _Source] = {}
         self._troubles: dict[TopicPartition, _Trouble] = {}
         self._replicas: dict[TopicPartition, _Replica] = {}
+        self._shunned: dict[TopicPartition, _Trouble] = {}
+        """Where a closer replica failed, until when no other is asked for."""
+        self._shunning = Backoff(SHUNNED_MS, options.common.metadata_max_age_ms)
         self._placing: set[tuple[TopicPartition, int]] = set()
         client.on_change(self.wake)
 
@@ -193,6 +200,10 @@ class Fetcher:
             return
         asked = source.session.request({place: each.wanted for place, each in flights.items()})
         limits = self._options.limits
+        if self._shunned and any(
+            self._is_shunned(each.state.place, now) for each in flights.values()
+        ):
+            limits = limits._replace(rack="")  # then it serves, and sends us nowhere
         self._send(
             source,
             fetch_request(asked, limits),
@@ -277,14 +288,20 @@ class Fetcher:
         source.failures += 1
         pause_ms = self._options.common.backoff.pause_ms(source.failures, self._client.dice)
         source.not_before = self._loop.time() + pause_ms / 1000
-        self._replicas = {
-            place: each for place, each in self._replicas.items() if each.node_id != source.node_id
-        }
+        for place in [p for p, r in self._replicas.items() if r.node_id == source.node_id]:
+            self._shun_replica(place)
         self._client.want_refresh()
         logger.debug("no fetch from %s: %s", source.address, error)
 
     def _take(self, source: _Source, flight: _Flight, fetched: Fetched) -> None:
         state, generation = flight.state, flight.generation
+        has_failed = fetched.error is not None or fetched.diverging is not None
+        if self._is_replica(source, state.place):
+            if has_failed:  # what a follower says of the log, the leader knows better
+                logger.debug("%s of %s: %s", source.address, state.place, fetched)
+                self._shun_replica(state.place)
+                return
+            self._shunned.pop(state.place, None)
         if fetched.error is not None:
             self._refused(source, flight, fetched, fetched.error)
             return
@@ -292,8 +309,7 @@ class Fetcher:
             self._diverged(flight, fetched.diverging)
             return
         if fetched.preferred_replica is not None:
-            until = self._loop.time() + self._options.common.metadata_max_age_ms / 1000
-            self._replicas[state.place] = _Replica(fetched.preferred_replica, until)
+            self._go_to_replica(state.place, fetched.preferred_replica)
         self._troubles.pop(state.place, None)
         try:
             batches = [
@@ -311,8 +327,6 @@ class Fetcher:
         self, source: _Source, flight: _Flight, fetched: Fetched, error: KraftError
     ) -> None:
         place = flight.state.place
-        if self._replicas.pop(place, None) is not None:
-            return  # whatever a follower says, the leader knows better
         if isinstance(error, OffsetOutOfRange):
             self._out_of_range(flight, error)
         elif fetched.hint is not None and self._view.learn_leader(place, fetched.hint):
@@ -324,6 +338,36 @@ class Fetcher:
         else:
             self._buffer.fail(flight.state, flight.generation, error, stuck=True)
         logger.debug("fetch of %s from %s refused: %s", place, source.address, error)
+
+    # -- closer replicas
+
+    def _is_replica(self, source: _Source, place: TopicPartition) -> bool:
+        replica = self._replicas.get(place)
+        return replica is not None and replica.node_id == source.node_id
+
+    def _go_to_replica(self, place: TopicPartition, node_id: int) -> None:
+        """The leader sends us to a follower."""
+        now = self._loop.time()
+        if node_id not in self._view.brokers:
+            self._client.want_refresh()
+            self._shun_replica(place)
+        elif not self._is_shunned(place, now):
+            until = now + self._options.common.metadata_max_age_ms / 1000
+            self._replicas[place] = _Replica(node_id, until)
+
+    def _shun_replica(self, place: TopicPartition) -> None:
+        """The leader would send us to the same one again, so for a while it is to serve itself."""
+        self._replicas.pop(place, None)
+        shunned = self._shunned.setdefault(place, _Trouble())
+        shunned.failures += 1
+        pause_ms = self._shunning.pause_ms(shunned.failures, self._client.dice)
+        shunned.not_before = self._loop.time() + pause_ms / 1000
+
+    def _is_shunned(self, place: TopicPartition, now: float) -> bool:
+        shunned = self._shunned.get(place)
+        return shunned is not None and shunned.not_before > now
+
+    # -- trouble
 
     def _trouble(self, place: TopicPartition) -> None:
         trouble = self._troubles.setdefault(place, _Trouble())

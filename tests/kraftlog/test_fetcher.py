@@ -5,6 +5,7 @@ import pytest
 from kraftlog.consumer import Consumer
 from kraftlog.errors import ErrorCode, OffsetOutOfRange, UnsupportedVersion
 from kraftlog.record_batch import encode_values
+from kraftlog.rpc import broker_pb2, common_pb2
 from kraftlog.types import TopicPartition
 from storage.log import Log
 from tests.kraftlog.toy_cluster import Fault, ToyCluster
@@ -174,11 +175,67 @@ def test_a_closer_replica_is_read_and_left_when_it_fails(toys: ToyCluster) -> No
         # Counted before the reply went out, so whoever has read it sees it counted.
         assert served(toys, 2, T0) == 2
         assert served(toys, 1, T0) == 0
-        toys.truth.follower_for_rack.clear()
-        toys.stop(2)
+        toys.stop(2)  # and the leader goes on sending us there
         fill(toys, T0, b"c")
         assert read(c, 1) == [b"c"]
         assert served(toys, 1, T0) == 1
+        toys.start(2)
+
+        def is_back() -> bool:
+            fill(toys, T0, b"x")
+            read(c, 1)
+            return served(toys, 2, T0) > 2
+
+        until(is_back, "it is read again")
+
+
+def told(
+    code: ErrorCode | None = None, diverging: tuple[int, int] | None = None
+) -> broker_pb2.FetchPartitionReply:
+    reply = broker_pb2.FetchPartitionReply()
+    if code is not None:
+        reply.error.CopyFrom(common_pb2.Error(code=code, message="told to refuse"))
+    if diverging is not None:
+        reply.diverging.epoch, reply.diverging.end_offset = diverging
+    return reply
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        told(ErrorCode.NOT_LEADER_OR_FOLLOWER),  # it is cut off
+        told(ErrorCode.BROKER_NOT_AVAILABLE),
+        told(ErrorCode.FENCED_LEADER_EPOCH),
+        told(ErrorCode.UNKNOWN_LEADER_EPOCH),
+        told(ErrorCode.OFFSET_OUT_OF_RANGE),  # it has not caught up
+        told(diverging=(0, 0)),
+        told(ErrorCode.KAFKA_STORAGE_ERROR),
+        told(ErrorCode.INVALID_REQUEST),
+    ],
+    ids=str,
+)
+def test_whatever_a_closer_replica_says_the_leader_serves(
+    toys: ToyCluster, says: broker_pb2.FetchPartitionReply
+) -> None:
+    fill(toys, T0, b"a", b"b")
+    toys.truth.follower_for_rack["r2"] = 2
+    with consumer(toys, client_rack="r2") as c:
+        c.assign({T0: 0})
+        assert read(c, 2) == [b"a", b"b"]
+        toys.brokers[2].sessions.told = says
+        for value in (b"c", b"d", b"e"):
+            fill(toys, T0, value)
+            assert read(c, 1) == [value]
+        assert served(toys, 1, T0) == 3
+    assert toys.seen.count("fetch") < 100, "nobody is asked again and again"
+
+
+def test_a_closer_replica_that_we_know_nothing_of(toys: ToyCluster) -> None:
+    toys.truth.follower_for_rack["r9"] = 9
+    fill(toys, T0, b"a", b"b")
+    with consumer(toys, "t", client_rack="r9") as c:
+        assert read(c, 2) == [b"a", b"b"]
+    assert toys.seen.count("fetch") < 100, "nobody is asked again and again"
 
 
 # R37: fetch.min.bytes and fetch.max.wait.ms are the broker's to keep, partition sizes too

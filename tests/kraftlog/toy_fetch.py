@@ -23,6 +23,8 @@ class Sessions:
         self._reported: dict[int, dict[Place, int]] = {}
         self._parked: list[Callable[[], bool]] = []
         self._waking: dict[int, list[Callable[[], bool]]] = {}
+        self.told: broker_pb2.FetchPartitionReply | None = None
+        """What it says of every partition, instead of what is so."""
         self.served: Counter[Place] = Counter()
         """Replies with records, by partition."""
 
@@ -123,6 +125,11 @@ class Sessions:
         self, topic_id: bytes, part: broker_pb2.FetchPartition, room: int, rack: str
     ) -> broker_pb2.FetchPartitionReply:
         known: ToyPartition | None = None
+        if self.told is not None:
+            told = broker_pb2.FetchPartitionReply()
+            told.CopyFrom(self.told)
+            told.partition = part.partition
+            return told
         try:
             known = self._truth.find("", topic_id, part.partition)
             closer = self._truth.follower_for_rack.get(rack)
