@@ -18,13 +18,20 @@ def check_topic_config(values: Mapping[str, str]) -> None:
     LogConfig.from_config(topic_config(values))
 
 
-def check_broker_config(values: Mapping[str, str]) -> None:
+def check_broker_config(values: Mapping[str, str], *, of_one: bool = False) -> None:
     """ConfigError unless all of these may be set for brokers while they run, together: defaults
     for their topics. What a broker reads once, when it starts, is in its own configuration.
+
+    `of_one`: for one broker by itself. The leader of a partition may be any broker, so a default
+    of its topics has one value for all of them.
     """
     topic_values: dict[str, object] = {}
     for name, value in values.items():
         key = _of_brokers(name)
+        if of_one and name not in LIVE_NAMES:
+            raise ConfigError(
+                f"{name} cannot differ between brokers", hint="set it for all brokers"
+            )
         key.parse(value, name=name, source="broker config")
         if Scope.TOPIC in key.names:
             topic_values[key.names[Scope.TOPIC]] = value

@@ -103,8 +103,8 @@ def _alter(image: Image, request: ResourceChanges) -> list[Record]:
     if resource.type is ResourceType.TOPIC:
         check_topic_config(after)
     else:
-        check_broker_config(after)
-        _check_min_isr(resource, before, after)
+        check_broker_config(after, of_one=resource != ALL_BROKERS)
+        _check_min_isr(before, after)
     # A broker is told again what it knows: that makes it read again what a value names.
     told = set(names) if resource.type is ResourceType.BROKER else set()
     return [
@@ -154,10 +154,8 @@ def _edited(resource: Resource, values: Mapping[str, str], change: ConfigChange)
     return ",".join(part for part in present if part not in given)
 
 
-def _check_min_isr(resource: Resource, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Controller and every leader must agree on it, so it has one value for all brokers."""
-    if resource != ALL_BROKERS and MIN_ISR in after:
-        raise ConfigError(f"{MIN_ISR} cannot differ between brokers", hint="set it for all of them")
+def _check_min_isr(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Controller and every leader must agree on it, so it is never left to their own configs."""
     if MIN_ISR in before and MIN_ISR not in after:
         raise ConfigError(f"{MIN_ISR} has to have a value", hint="set another one")
 

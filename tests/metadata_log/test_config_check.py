@@ -51,6 +51,17 @@ def test_what_brokers_cannot_be_told_while_they_run(values: dict[str, str], why:
         check_broker_config(values)
 
 
+def test_one_broker_may_be_told_alone_what_it_reads_alone() -> None:
+    check_broker_config({"leader.replication.throttled.rate": "1"}, of_one=True)
+    for name in ("log.retention.ms", "min.insync.replicas"):
+        check_broker_config({name: "1"})
+        with pytest.raises(ConfigError, match="cannot differ") as refused:
+            check_broker_config({name: "1"}, of_one=True)
+        assert refused.value.hint == "set it for all brokers"
+    with pytest.raises(ConfigError, match="read once"):
+        check_broker_config({"node.id": "7"}, of_one=True)
+
+
 def test_members_of_lists() -> None:
     assert members(Scope.TOPIC, "cleanup.policy", None) == ["delete"]
     assert members(Scope.BROKER, "log.cleanup.policy", "compact,delete") == ["compact", "delete"]

@@ -102,7 +102,7 @@ def test_from_nothing_everything_is_new() -> None:
 def test_a_broker_is_told_again_what_it_knows() -> None:
     cluster = Cluster([1])
     broker = Resource(ResourceType.BROKER, "1")
-    change = ConfigChange("log.retention.ms", Operation.SET, "5")
+    change = ConfigChange("leader.replication.throttled.rate", Operation.SET, "5")
     request = AlterConfigs((ResourceChanges(broker, (change,)),))
     cluster.decided(alter_configs(cluster.image, request))
     again = alter_configs(cluster.image, request)
