@@ -17,7 +17,7 @@ from itertools import accumulate, repeat
 from operator import itemgetter
 
 from kraftlog.delivery import Delivery, DeliveryFuture, Run
-from kraftlog.errors import RecordTooLarge
+from kraftlog.errors import KraftError, RecordTooLarge
 from kraftlog.partition_choice import Chooser, MakeChooser, Places, check_partition
 from kraftlog.record_batch import HEADER_BYTES
 from kraftlog.records import Headers
@@ -140,6 +140,8 @@ class Accumulator:
         self._is_awake = False
         self._flushes = 0
         self._room: list[Callable[[], None]] = []
+        self._ended: KraftError | None = None
+        """Why nothing is taken any more; then no topic is known either."""
 
     # -- for callers, from any thread
 
@@ -164,7 +166,7 @@ class Accumulator:
         with self._lock:
             known = self._topics.get(topic)
             if known is None or not known.partitions:
-                raise TopicWanted
+                raise self._ended or TopicWanted
             if size > self._append_bytes_max or self._buffered + size > self._buffer_bytes:
                 self._check_room(size)
             if partition is None:
@@ -214,7 +216,7 @@ class Accumulator:
         with self._lock:
             known = self._topics.get(topic)
             if known is None or not known.partitions:
-                raise TopicWanted
+                raise self._ended or TopicWanted
             check_partition(topic, partition, known.partitions)
             self._check_room(len(encoded) - HEADER_BYTES)
             queue = known.queues[partition]
@@ -235,7 +237,7 @@ class Accumulator:
         with self._lock:
             known = self._topics.get(topic)
             if known is None or not known.partitions:
-                raise TopicWanted
+                raise self._ended or TopicWanted
             chosen = self._spread(topic, known, columns)
         groups = _split_columns(columns, chosen)
         largest = max((group.largest for group in groups), default=0)
@@ -263,7 +265,9 @@ class Accumulator:
     def extend(self, topic: str, groups: Sequence[Group]) -> None:
         """Append what of these groups is not yet. After BufferFull call it again with the same."""
         with self._lock:
-            known = self._topics[topic]
+            known = self._topics.get(topic)
+            if known is None:
+                raise self._ended or TopicWanted
             for group in groups:
                 while group.position < len(group.inputs):
                     self._append_run(known, group)
@@ -326,6 +330,8 @@ class Accumulator:
     def set_partitions(self, topic: str, partitions: int, available: Sequence[int]) -> None:
         """The topic has so many partitions, of which these have a leader."""
         with self._lock:
+            if self._ended is not None:
+                return
             known = self._topics.get(topic)
             if known is None:
                 known = self._topics[topic] = _Topic(self._make_chooser(topic))
@@ -380,9 +386,22 @@ class Accumulator:
             batch.size = 0
             if batch.delivery.is_done:
                 self._outstanding.pop(batch.delivery, None)
+        self._tell_room()
+
+    def _tell_room(self) -> None:
+        with self._lock:
             waiting, self._room = self._room, []
         for callback in waiting:
             callback()
+
+    def end(self, error: KraftError) -> None:
+        """The producer is over: from now on an append is answered with this error, and so is who
+        waits for room. What was appended before is there for `active` and `take`.
+        """
+        with self._lock:
+            self._ended = error
+            self._topics = {}
+        self._tell_room()
 
     def unsent(self) -> Iterator[tuple[PartitionQueue, Batch]]:
         """All batches that were never sent, taken out; the producer is over."""

@@ -429,6 +429,7 @@ class Sender:
     def fail_all(self, error: KraftError) -> None:
         """The producer is over: nothing that has no answer will get another one."""
         self.failure = error
+        self._accumulator.end(error)
         for queue in self._accumulator.active():
             for batch in list(queue.window.batches):
                 queue.window.drop(batch)

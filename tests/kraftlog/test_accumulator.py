@@ -14,7 +14,7 @@ from kraftlog.accumulator import (
     PartitionQueue,
     TopicWanted,
 )
-from kraftlog.errors import InvalidRequest, RecordTooLarge
+from kraftlog.errors import InvalidRequest, KraftError, RecordTooLarge
 from kraftlog.partition_choice import PartitionerChoice, find_chooser
 from kraftlog.record_batch import HEADER_BYTES, RecordBatch, encode_columns
 from kraftlog.records import Headers
@@ -296,3 +296,24 @@ def test_what_is_unsent_can_be_taken_out() -> None:
         bench.accumulator.append("t", b"x" * 900, None, timestamp=0, partition=partition)
         bench.accumulator.append("t", b"x" * 900, None, timestamp=0, partition=partition)
     assert [queue.partition for queue, _ in bench.accumulator.unsent()] == [0, 0, 1, 1]
+
+
+def test_after_the_end_nothing_is_taken_and_nobody_waits() -> None:
+    bench = Bench(buffer_bytes=500)
+    groups = bench.accumulator.group("t", Columns([b"x"] * 3, 0))
+    bench.accumulator.append("t", b"x" * 400, None, timestamp=0)
+    waiting = threading.Event()
+    bench.accumulator.when_room(waiting.set)
+    bench.accumulator.end(KraftError("over"))
+    assert waiting.is_set()
+    bench.accumulator.set_partitions("t", 2, range(2))
+    for send in (
+        lambda: bench.accumulator.append("t", b"x", None, timestamp=0),
+        lambda: bench.accumulator.append("new", b"x", None, timestamp=0),
+        lambda: bench.accumulator.append_encoded("t", 0, bytearray(100), [0]),
+        lambda: bench.accumulator.group("t", Columns([b"x"], 0)),
+        lambda: bench.accumulator.extend("t", groups),
+    ):
+        with pytest.raises(KraftError, match="over"):
+            send()
+    assert [len(batches) for batches in bench.drain().values()] == [1]

@@ -22,7 +22,7 @@ from kraftlog.errors import (
 )
 from kraftlog.partitioner import partition_of_key
 from kraftlog.producer import Producer
-from kraftlog.record_batch import read_batches
+from kraftlog.record_batch import encode_values, read_batches
 from kraftlog.records import Record, RecordMetadata
 from kraftlog.types import Compression
 from tests.kraftlog.toy_cluster import Fault, ToyCluster
@@ -250,6 +250,43 @@ def test_what_has_no_answer_at_close_fails(toys: ToyCluster) -> None:
     assert error is not None
     assert error.outcome_unknown
     assert threads_of("hasty") == []
+
+
+def break_down(_now: float) -> None:
+    raise ZeroDivisionError("our own bug")
+
+
+def test_after_an_error_of_our_own_nothing_is_promised(
+    toys: ToyCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Producer[bytes, bytes](toys.bootstrap, linger=0) as producer:
+        producer.send("t", b"x").result("20s")
+        core = producer._engine._core
+        assert core is not None
+        monkeypatch.setattr(core.sender, "_step", break_down)
+        with pytest.raises(KraftError, match="our own bug"):
+            producer.send("t", b"x").result("20s")
+        for again in (
+            lambda: producer.send("t", b"x"),
+            lambda: producer.send("other", b"x"),
+            lambda: producer.send_many("t", [b"x"]),
+            lambda: producer.send_batch("t", 0, encode_values([b"x"], timestamp=1), [1]),
+        ):
+            with pytest.raises(KraftError, match="our own bug"):
+                again()
+        assert producer.flush() == (0, 0)
+        assert not producer.is_usable
+
+
+def test_who_sends_while_another_thread_closes_hears_of_it(toys: ToyCluster) -> None:
+    """From the moment when all that has no answer was failed, nothing is taken any more."""
+    producer = Producer[bytes, bytes](toys.bootstrap, linger=0)
+    producer.send("t", b"x").result("20s")
+    producer.close()
+    producer._engine.is_open = True  # as it was when the other thread looked
+    with pytest.raises(KraftError, match="closed"):
+        producer.send("t", b"x")
+    producer._engine.is_open = False
 
 
 def test_a_producer_that_is_dropped_ends_its_thread(toys: ToyCluster) -> None:

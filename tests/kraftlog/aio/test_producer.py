@@ -9,6 +9,7 @@ from kraftlog.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
 from kraftlog.consumer import Consumer
 from kraftlog.errors import (
     InvalidRequest,
+    KraftError,
     NotYetSupported,
     TimeoutError_,
     UnknownTopicOrPartition,
@@ -156,5 +157,25 @@ def test_errors_are_the_same(toys: ToyCluster) -> None:
                 await producer.send("nowhere", b"x")
             with pytest.raises(NotYetSupported):
                 producer.transaction()
+
+    run(work)
+
+
+def test_after_an_error_of_our_own_nothing_is_promised(
+    toys: ToyCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(_now: float) -> None:
+        raise ZeroDivisionError("our own bug")
+
+    async def work() -> None:
+        async with AsyncProducer[bytes, bytes](toys.bootstrap, linger=0) as producer:
+            await (await producer.send("t", b"x"))
+            assert producer._core is not None
+            monkeypatch.setattr(producer._core.sender, "_step", break_down)
+            with pytest.raises(KraftError, match="our own bug"):
+                await (await producer.send("t", b"x"))
+            with pytest.raises(KraftError, match="our own bug"):
+                await producer.send("t", b"x")
+            assert await producer.flush() == (0, 0)
 
     run(work)
