@@ -138,9 +138,9 @@ async def serve_stream(
     stream = _ServedStream(call, parse, handle, on_written)
     # No task of this group may fail: Python 3.11 then takes its parent for cancelled.
     async with asyncio.TaskGroup() as tasks:
-        writer = tasks.create_task(stream.write())
+        tasks.create_task(stream.write())
         nonsense = await stream.read()
-        writer.cancel()
+        stream.end_writing()
     if nonsense is not None:
         await call.abort(grpc.StatusCode.INVALID_ARGUMENT, f"no message: {nonsense}")
 
@@ -164,6 +164,7 @@ class _ServedStream(Generic[E]):
         self._room = asyncio.Event()
         self._open = 0
         self._open_bytes = 0
+        self._is_over = False
 
     async def read(self) -> DecodeError | None:
         """To the end of the stream, or to what is no message."""
@@ -204,15 +205,22 @@ class _ServedStream(Generic[E]):
         self._ready.set()
 
     async def write(self) -> None:
-        """Until cancelled, or until client or server are gone: the reader hears of it by itself."""
+        """Until `end_writing`, or until client or server are gone: the reader hears of that, too."""
         with contextlib.suppress(grpc.aio.BaseError):
-            while True:
+            while not self._is_over:
                 await self._ready.wait()
                 self._ready.clear()
                 await self._write_replies()
 
+    def end_writing(self) -> None:
+        """Nobody reads what is not written yet. A write that is under way comes to its end: until
+        then gRPC cannot send the status of the call.
+        """
+        self._is_over = True
+        self._ready.set()
+
     async def _write_replies(self) -> None:
-        while self._replies:
+        while self._replies and not self._is_over:
             queued = len(self._replies)
             message = take_message(self._replies)
             taken = queued - len(self._replies)

@@ -203,3 +203,26 @@ class StoppingCall:
 def test_a_stream_ends_quietly_when_its_server_stops(handle: Handle) -> None:
     messages = (raft_pb2.RaftRequests(requests=[Request(correlation_id=1)]).SerializeToString(),)
     run(serve_stream(StoppingCall(*messages), parse_requests, handle))
+
+
+def test_a_client_that_says_no_more_ends_the_call_while_a_reply_is_written(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    block = bytes(900_000)
+
+    async def story() -> None:
+        async with (
+            serving(lambda request, send: send(answer(request, block))) as server,
+            open_channel(server.address) as channel,
+        ):
+            call: grpc.aio.StreamStreamCall[bytes, bytes] = channel.stream_stream(METHOD)()
+            envelopes = [Request(correlation_id=number) for number in range(40)]
+            await call.write(raft_pb2.RaftRequests(requests=envelopes).SerializeToString())
+            assert isinstance(await call.read(), bytes)  # and the next ones are being written
+            await call.done_writing()
+            while isinstance(await call.read(), bytes):
+                continue
+            assert await call.code() is grpc.StatusCode.OK
+
+    run(story())
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
