@@ -205,7 +205,7 @@ class _ServedStream(Generic[E]):
         self._ready.set()
 
     async def write(self) -> None:
-        """Until `end_writing`, or until client or server are gone: the reader hears of that, too."""
+        """Until `end_writing`, or until client or server is gone: the reader hears of that too."""
         with contextlib.suppress(grpc.aio.BaseError):
             while not self._is_over:
                 await self._ready.wait()
