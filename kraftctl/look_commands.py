@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 import click
 
 from kraftctl.controllers import Belief, beliefs, leader_of
-from kraftctl.exit_codes import OK, UNHEALTHY, NotFound
+from kraftctl.exit_codes import OK, UNHEALTHY, UNREACHABLE, NotFound
 from kraftctl.output import Json, table
 from kraftctl.quorum_commands import BELIEFS, belief_row, belief_rows
 from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftlog.admin_types import (
     BrokerDescription,
     ClusterDescription,
+    ConfigResource,
     PartitionDescription,
     TopicDescription,
 )
@@ -26,6 +27,9 @@ from kraftlog.cluster_health import (
     judge_brokers,
     judge_partitions,
     judge_quorum,
+    needed_in_sync,
+    short_topics,
+    under_min_isr,
 )
 from kraftlog.errors import ConfigError, KraftError, LeaderNotAvailable
 
@@ -40,7 +44,13 @@ class Look:
     controllers: Mapping[str, Belief] = field(default_factory=dict)
     cluster: ClusterDescription | None = None
     topics: list[TopicDescription] = field(default_factory=list)
+    needed: Mapping[str, int] = field(default_factory=dict)
+    """min.insync.replicas of the topics that are short of replicas in sync."""
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def under_min_isr(self) -> int:
+        return under_min_isr(self.topics, self.needed)
 
     @property
     def under_replicated(self) -> int:
@@ -70,6 +80,8 @@ def look(session: Session) -> Look:
         with session.admin() as admin:
             seen.cluster = admin.describe_cluster()
             seen.topics = list(admin.describe_topics().ok.values())
+            short = [ConfigResource.topic(name) for name in short_topics(seen.topics)]
+            seen.needed = needed_in_sync(admin.describe_configs(short).ok) if short else {}
     except (ConfigError, NotFound):
         raise
     except KraftError as error:
@@ -78,8 +90,14 @@ def look(session: Session) -> Look:
         seen.problems.append(Problem(RED, error.message, then))
     seen.problems += judge_quorum(seen.controllers)
     seen.problems += judge_brokers(seen.cluster) if seen.cluster else ()
-    seen.problems += judge_partitions(seen.topics)
+    seen.problems += judge_partitions(seen.topics, seen.needed)
     return seen
+
+
+def _exit_code(seen: Look, *, good: bool) -> int:
+    if good:
+        return OK
+    return UNHEALTHY if seen.cluster or _answers(seen) else UNREACHABLE
 
 
 def _answers(seen: Look) -> bool:
@@ -91,7 +109,7 @@ def _answers(seen: Look) -> bool:
 @cluster_options
 @command
 def status(session: Session, *, watch: bool) -> int:
-    """The cluster on one screen. Exit code 3 if it is not green."""
+    """The cluster on one screen. Exit code 3: it is not green; 4: nobody answers."""
     session.output.refuse_endless(watch, "--watch")
     while True:
         seen = look(session)
@@ -99,7 +117,7 @@ def status(session: Session, *, watch: bool) -> int:
             session.output.line("\x1b[2J\x1b[H")
         session.output.show(_json(seen), _screen(seen))
         if not watch:
-            return OK if seen.grade is GREEN else UNHEALTHY
+            return _exit_code(seen, good=seen.grade is GREEN)
         time.sleep(WATCH_SECONDS)
 
 
@@ -116,7 +134,9 @@ def status(session: Session, *, watch: bool) -> int:
 def health(
     session: Session, *, wait: bool, wanted: str, stable: str, within: str, brokers: int
 ) -> int:
-    """Is it fine? If not, why, and what now? Exit code 3 if it is worse than --for."""
+    """Is it fine? If not, why, and what now? Exit code 3: it is worse than --for; 4: nobody
+    answers.
+    """
     from kraftlog.durations import to_seconds  # noqa: PLC0415
 
     deadline = time.monotonic() + to_seconds(within, "--within")
@@ -133,7 +153,7 @@ def health(
         time.sleep(POLL_SECONDS)
     data: Json = {"grade": seen.grade, "problems": _problems(seen)}
     session.output.show(data, "\n".join(_verdict(seen)))
-    return OK if good and (enough or not wait) else UNHEALTHY
+    return _exit_code(seen, good=good and (enough or not wait))
 
 
 def _missing_brokers(seen: Look, wanted: int) -> list[Problem]:
@@ -182,6 +202,7 @@ def _json(seen: Look) -> Json:
         else [],
         "topics": cluster.topics if cluster else None,
         "partitions": cluster.partitions if cluster else None,
+        "under_min_isr": seen.under_min_isr if cluster else None,
         "under_replicated": seen.under_replicated if cluster else None,
         "offline": seen.offline if cluster else None,
     }
@@ -198,7 +219,7 @@ def _screen(seen: Look) -> str:
     known = f"cluster {cluster.cluster_id}" if cluster else "no answer"
     epoch = f"   metadata: epoch {leader.epoch}  HW {leader.high_watermark}" if leader else ""
     parts = [f"{seen.grade.upper()}  {known}{epoch}"]
-    rows = [belief_row(address, each) for address, each in seen.controllers.items()]
+    rows = [belief_row(address, each, leader) for address, each in seen.controllers.items()]
     parts.append(table(("CONTROLLER", *BELIEFS[1:]), rows))
     if cluster:
         end = cluster.offset
@@ -220,7 +241,8 @@ def _screen(seen: Look) -> str:
         )
         parts.append(
             f"TOPICS {cluster.topics}  PARTITIONS {cluster.partitions}"
-            f"  under-replicated {seen.under_replicated}  offline {seen.offline}"
+            f"  under-replicated {seen.under_replicated}  under-min-isr {seen.under_min_isr}"
+            f"  offline {seen.offline}"
         )
     parts += [
         f"{seen.grade.upper()} because: {each.what}   try: {each.hint}" for each in seen.problems

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from kraftctl.controllers import Belief, beliefs, find_leader, leader_of, with_controllers
+from kraftctl.diagnosis import key_of
 from kraftctl.exit_codes import OK, UNHEALTHY, Conflict, NotFound
 from kraftctl.output import Json, table
 from kraftctl.places import check_address
@@ -24,26 +25,59 @@ POLL_SECONDS = 0.1
 T = TypeVar("T")
 
 
-def belief_row(address: str, belief: Belief) -> tuple[object, ...]:
+def belief_row(
+    address: str, belief: Belief, leader: QuorumDescription | None
+) -> tuple[object, ...]:
+    """One controller, and what the leader knows of it."""
     if isinstance(belief, KraftError):
-        return (None, address, "unreachable", "", None, None, short(belief))
-    leader = f"{belief.leader.node_id}" if belief.leader else "nobody"
+        return (None, address, "unreachable", "", None, None, None, None, None, short(belief))
+    believed = f"{belief.leader.node_id}" if belief.leader else "nobody"
+    lag, contact_ms = _as_leader_sees(belief, leader)
     return (
         belief.node.node_id,
         address,
         belief.role,
-        f"{leader} e{belief.epoch}",
+        f"{believed} e{belief.epoch}",
         belief.end_offset,
         belief.high_watermark,
+        lag,
+        contact_ms,
+        belief.voted.node_id if belief.voted else None,
         "",
     )
 
 
+def _as_leader_sees(
+    belief: QuorumDescription, leader: QuorumDescription | None
+) -> tuple[int | None, int | None]:
+    """How far behind one is, and when it has last fetched."""
+    if leader is None or belief is leader:
+        return None, None
+    for each in (*leader.voters, *leader.observers):
+        if key_of(each.voter) == key_of(belief.node) and each.end_offset >= 0:
+            return max(0, leader.end_offset - each.end_offset), each.last_fetch_ago_ms
+    return None, None
+
+
 def belief_rows(found: Mapping[str, Belief]) -> list[Json]:
     """The same as JSON."""
-    keys = ("node", "address", "role", "believes", "end", "high_watermark", "problem")
-    rows = [belief_row(address, belief) for address, belief in found.items()]
-    return [dict(zip(keys, map(_plain, row), strict=True)) for row in rows]
+    leader = leader_of(found.values())
+    rows = [belief_row(address, belief, leader) for address, belief in found.items()]
+    return [dict(zip(_KEYS, map(_plain, row), strict=True)) for row in rows]
+
+
+_KEYS = (
+    "node",
+    "address",
+    "role",
+    "believes",
+    "end",
+    "high_watermark",
+    "lag",
+    "last_contact_ms",
+    "voted",
+    "problem",
+)
 
 
 def short(error: KraftError) -> str:
@@ -51,7 +85,18 @@ def short(error: KraftError) -> str:
     return error.message.rpartition(": ")[2]
 
 
-BELIEFS = ("NODE", "ADDRESS", "ROLE", "BELIEVES", "END", "HW", "")
+BELIEFS = (
+    "NODE",
+    "ADDRESS",
+    "ROLE",
+    "BELIEVES",
+    "END",
+    "HW",
+    "LAG",
+    "CONTACT MS AGO",
+    "VOTED",
+    "",
+)
 
 
 @click.command()
@@ -63,7 +108,7 @@ def status(session: Session, *, wait: bool, voters: int) -> int:
     """Who leads, and what each controller believes. Exit code 3: nobody leads."""
     found = _wait_voters(session, voters) if wait else beliefs(session)
     leader = leader_of(found.values())
-    rows = [belief_row(address, belief) for address, belief in found.items()]
+    rows = [belief_row(address, belief, leader) for address, belief in found.items()]
     head = (
         f"leader {leader.node.node_id}, epoch {leader.epoch}, {len(leader.voters)} voters"
         if leader

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
+from kraftlog.admin_types import ConfigResource
 from kraftlog.cluster_events import ClusterEvent, ClusterLook, compare
 from kraftlog.cluster_health import (
     RED,
@@ -15,6 +16,8 @@ from kraftlog.cluster_health import (
     judge_brokers,
     judge_partitions,
     judge_quorum,
+    needed_in_sync,
+    short_topics,
 )
 from kraftlog.durations import Duration, to_seconds
 from kraftlog.errors import ConfigError, InvalidRequest, KraftError, TimeoutError_
@@ -41,12 +44,21 @@ async def ask_health(admin: "AsyncAdmin", within: Duration) -> ClusterHealth:
         problems += judge_quorum(beliefs)
         problems += judge_brokers(await admin.describe_cluster(timeout=_left(deadline)))
         topics = await admin.describe_topics(timeout=_left(deadline))
-        problems += judge_partitions(topics.ok.values())
+        short = short_topics(topics.ok.values())
+        needed = await _needed_in_sync(admin, short, _left(deadline)) if short else {}
+        problems += judge_partitions(topics.ok.values(), needed)
     except (ConfigError, InvalidRequest):
         raise
     except KraftError as error:
         problems.append(Problem(RED, error.message, error.hint or "kraftctl quorum why"))
     return ClusterHealth(tuple(problems))
+
+
+async def _needed_in_sync(
+    admin: "AsyncAdmin", topics: Iterable[str], seconds: float
+) -> dict[str, int]:
+    wanted = [ConfigResource.topic(name) for name in topics]
+    return needed_in_sync((await admin.describe_configs(wanted, timeout=seconds)).ok)
 
 
 def _left(deadline: float) -> float:

@@ -43,9 +43,9 @@ def test_commands_say_so(tmp_path: Path) -> None:
         assert ran.code == 4
         assert ran.err.splitlines()[-1].endswith("dev does not run; start it: kraftctl up -d")
     seen = invoke("status", "--timeout", "30s", env=env)
-    assert seen.code == 3
+    assert seen.code == 4
     assert "RED because: the local cluster dev does not run   try: kraftctl up -d" in seen.out
-    assert invoke("status", "-b", "127.0.0.1:1", "--timeout", "1s", env=env).code == 3
+    assert invoke("status", "-b", "127.0.0.1:1", "--timeout", "1s", env=env).code == 4
 
 
 def test_errors_of_a_cluster_name_the_next_command(kraftctl: Run, topic: str) -> None:

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from kraftctl.controllers import leader_of
 from kraftctl.quorum_commands import belief_row
-from kraftlog.admin_types import QuorumDescription, Voter
+from kraftlog.admin_types import QuorumDescription, ReplicaProgress, Voter
 from kraftlog.errors import NetworkError
 from kraftlog.types import Uuid
 from tests.kraftctl.conftest import Run, invoke
@@ -35,8 +37,17 @@ def test_the_leader_is_that_of_the_newest_epoch() -> None:
 
 
 def test_one_that_does_not_answer_has_a_row_too() -> None:
-    row = belief_row("a:1", NetworkError("refused"))
+    row = belief_row("a:1", NetworkError("refused"), None)
     assert (row[1], row[2], row[-1]) == ("a:1", "unreachable", "refused")
+
+
+def test_what_the_leader_knows_of_each_is_beside_it() -> None:
+    leader, other = belief(1, "leader", 3), belief(2, "follower", 3)
+    progress = ReplicaProgress(Voter(2, ID, "b:1"), leader.end_offset - 1, 37, 37)
+    leader = replace(leader, voters=(progress,))
+    assert belief_row("b:1", replace(other, voted=Voter(1, ID)), leader)[6:] == (1, 37, 1, "")
+    assert belief_row("a:1", leader, leader)[6:] == (None, None, None, "")
+    assert belief_row("b:1", other, None)[6:] == (None, None, None, "")
 
 
 @pytest.mark.slow

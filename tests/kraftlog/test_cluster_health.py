@@ -3,6 +3,7 @@ from kraftlog.admin_types import (
     ClusterDescription,
     PartitionDescription,
     QuorumDescription,
+    ReplicaProgress,
     TopicDescription,
     Voter,
 )
@@ -10,12 +11,15 @@ from kraftlog.cluster_health import (
     GREEN,
     RED,
     YELLOW,
+    Belief,
     ClusterHealth,
     Problem,
     judge_brokers,
     judge_partitions,
     judge_quorum,
     leader_of,
+    short_topics,
+    under_min_isr,
 )
 from kraftlog.errors import NetworkError
 from kraftlog.types import Uuid
@@ -25,6 +29,30 @@ ID = Uuid(b"i" * 16)
 
 def belief(role: str, epoch: int) -> QuorumDescription:
     return QuorumDescription(None, Voter(101, ID), role, epoch, None, 0, 0, 0, 0, (), (), ())
+
+
+def voice(
+    node: int, epoch: int, leader: int | None, *, heard_ms: int | None = 10
+) -> QuorumDescription:
+    """What a voter says; `heard_ms`: how long ago it has heard of the others."""
+    voters = tuple(ReplicaProgress(Voter(each, ID), 0, 1, 1, heard_ms) for each in (101, 102, 103))
+    role = "leader" if leader == node else "follower" if leader else "prospective"
+    return QuorumDescription(
+        None,
+        Voter(node, ID),
+        role,
+        epoch,
+        None if leader is None else Voter(leader, ID),
+        *(0, 0, 0, 0),
+        voters,
+        (),
+        (),
+        election_timeout_ms=300,
+    )
+
+
+def beliefs(*voices: QuorumDescription) -> dict[str, Belief]:
+    return {f"c{each.node.node_id}:1": each for each in voices}
 
 
 def topic(*states: tuple[int, tuple[int, ...]]) -> TopicDescription:
@@ -83,3 +111,39 @@ def test_partitions() -> None:
         (RED, "1 partitions have no leader"),
         (YELLOW, "2 partitions are under-replicated"),
     ]
+
+
+def test_controllers_that_agree_are_no_problem() -> None:
+    assert judge_quorum(beliefs(*(voice(each, 7, 101) for each in (101, 102, 103)))) == []
+
+
+def test_two_leaders_of_one_epoch_are_told() -> None:
+    found = judge_quorum(beliefs(voice(101, 7, 101), voice(102, 7, 101), voice(103, 7, 102)))
+    assert found[0].grade is YELLOW
+    assert found[0].what == (
+        "controllers name different leaders of epoch 7: 101 by 101, 102; 102 by 103"
+    )
+
+
+def test_a_voter_that_does_not_follow_is_told_unless_it_is_about_to() -> None:
+    old, none = voice(103, 6, 102), voice(103, 7, None)
+    for stray, believes in ((old, "102 leads epoch 6"), (none, "nobody leads epoch 7")):
+        deaf = beliefs(voice(101, 7, 101, heard_ms=60_000), voice(102, 7, 101), stray)
+        (problem,) = judge_quorum(deaf)
+        assert problem.grade is YELLOW
+        assert f"controller 103 believes that {believes}, while 101 leads epoch 7" in problem.what
+        in_touch = beliefs(voice(101, 7, 101, heard_ms=100), voice(102, 7, 101), stray)
+        assert judge_quorum(in_touch) == []
+
+
+def test_an_observer_may_believe_what_it_likes() -> None:
+    assert judge_quorum(beliefs(voice(101, 7, 101, heard_ms=None), voice(104, 6, 102))) == []
+
+
+def test_partitions_that_refuse_acks_all_are_counted() -> None:
+    short = topic((1, (1,)), (1, (1, 2)), (-1, ()))
+    assert short_topics([short]) == ["t"]
+    assert [under_min_isr([short], {"t": needed}) for needed in (1, 2, 3)] == [0, 1, 1]
+    assert under_min_isr([short], {}) == 0
+    assert RED in {each.grade for each in judge_partitions([topic((1, (1,)))], {"t": 2})}
+    assert {each.grade for each in judge_partitions([topic((1, (1,)))], {"t": 1})} == {YELLOW}
