@@ -81,6 +81,7 @@ class Offsets:
         try:
             partition = self.table.find(query.partition)
             partition.check_leader(query.current_leader_epoch)
+            partition.check_serving(self.clock.monotonic_ms())
         except Refused as refused:
             return EpochAnswer(query.partition, error=refused.error, leader=refused.leader)
         return EpochAnswer(query.partition, partition.epoch_end(query.leader_epoch))

@@ -212,9 +212,11 @@ class Partition:
         before = committed_isr(self.state)
         self._carry_out(self.state.apply(assignment, self._now_ms()))
         self._host.isr_counts.note(before, self.state)
+        self._release_deletions()
 
     def brokers_changed(self) -> None:
         self._carry_out(self.state.brokers_changed(self._now_ms()))
+        self._release_deletions()
 
     def altered(self, change: IsrChange, result: IsrResult) -> None:
         before = committed_isr(self.state)
@@ -356,6 +358,10 @@ class Partition:
         self.check_in_log(part.offset)
         self._sync_start()
         self._carry_out(self.state.fetched(fetch, self._now_ms()))
+        self._release_deletions()
+
+    def _release_deletions(self) -> None:
+        """A replica has dropped records, or is not waited for any more."""
         if self.at_low_watermark:
             self.at_low_watermark.release(self.state.low_watermark())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from brokers.cluster import PartitionId
 from brokers.gate import AlwaysOpen
-from brokers.requests import ACKS_ALL, EndsAnswer, EndsPart, EndsRequest, OffsetQuery
+from brokers.requests import ACKS_ALL, EndsAnswer, EndsPart, EndsRequest, EpochQuery, OffsetQuery
 from kraftlog.errors import ErrorCode
 from tests.brokers.aio import async_test
 from tests.brokers.brokers import Cluster
@@ -63,6 +63,9 @@ async def test_a_leader_that_nobody_answers_shows_and_takes_nothing(tmp_path: Pa
         assert not read.records
         (listed,) = manager.list_offsets([OffsetQuery(topic, -1)])
         assert listed.error is not None
+        (epoch_end,) = manager.epoch_ends([EpochQuery(topic, 0)])
+        assert epoch_end.error is not None
+        assert epoch_end.end is None
         ends: list[list[EndsAnswer]] = []
         manager.ends(EndsRequest([EndsPart(topic)]), ends.append)
         assert ends[0][0].error is not None

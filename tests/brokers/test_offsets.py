@@ -1,9 +1,11 @@
 """Questions about offsets."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from brokers.cluster import PartitionId
+from brokers.partition_state import Leading
 from brokers.purgatory import wait
 from brokers.requests import (
     DeleteAnswer,
@@ -256,3 +258,37 @@ async def test_a_replica_that_cannot_be_reached_is_told_later(tmp_path: Path) ->
         assert error_of(late).code == ErrorCode.REQUEST_TIMED_OUT
         cluster.heal()
         await until(lambda: cluster.brokers[3].partition(topic).start_offset == 1)
+
+
+@async_test
+async def test_a_replica_that_does_not_count_any_more_is_not_waited_for(tmp_path: Path) -> None:
+    """It is fenced, or it is no replica any more, while a deletion waits for it."""
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t", min_insync=2)
+        await cluster.produce(topic, b"a")
+        await cluster.produce(topic, b"b")
+        cluster.cut(1, 3)
+        for offset, act in ((1, fence_third), (2, move_away_from_third)):
+            async with asyncio.TaskGroup() as tasks:
+                waiting = tasks.create_task(delete(cluster, topic, offset))
+                await until(lambda: start_known_of(cluster, topic, 2) == offset)
+                act(cluster, topic)
+            assert (waiting.result().error, waiting.result().log_start_offset) == (None, offset)
+            cluster.change(lambda controller: controller.unfence(3))
+
+
+def start_known_of(cluster: Cluster, topic: PartitionId, follower: int) -> int:
+    role = cluster.leader(topic).partition(topic).state.role
+    assert isinstance(role, Leading)
+    return role.followers[follower].start_offset
+
+
+def fence_third(cluster: Cluster, _topic: PartitionId) -> None:
+    cluster.change(lambda controller: controller.fence(3))
+
+
+def move_away_from_third(cluster: Cluster, topic: PartitionId) -> None:
+    now = cluster.controller.now.assignments[topic]
+    epoch = now.partition_epoch + 1
+    after = replace(now, replicas=(1, 2), isr=(1, 2), partition_epoch=epoch)
+    cluster.change(lambda controller: controller.put(after))
