@@ -105,6 +105,10 @@ class FetchSession:
         self.interrupt: Callable[[], None] | None = None
         """Answers the fetch that is parked here, if one is."""
 
+    @property
+    def is_parked(self) -> bool:
+        return self.interrupt is not None
+
     def put(self, want: FetchPart) -> SessionPart:
         """Add a partition, or move its reader."""
         part = self.parts.get(want.partition)
@@ -198,12 +202,13 @@ class FetchSessions:
                 return session_id
 
     def _evict(self, now_ms: int, *, privileged: bool) -> bool:
-        idle = [
+        """Of a consumer. One whose fetch is parked goes for a replica alone, and last of all."""
+        may_go = [
             session
             for session in self._sessions.values()
-            if session.replica is None and session.interrupt is None
+            if session.replica is None and (privileged or not session.is_parked)
         ]
-        oldest = min(idle, key=lambda session: session.used_ms, default=None)
+        oldest = min(may_go, key=lambda each: (each.is_parked, each.used_ms), default=None)
         if oldest is None or (not privileged and now_ms - oldest.used_ms < self._idle_ms):
             return False
         self._drop(oldest.id)

@@ -1,5 +1,6 @@
 """Fetch sessions: who has one, what it remembers, and that idle partitions cost nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from brokers.purgatory import wait
 from brokers.requests import FetchPart, FetchReply, FetchRequest, ReplicaIdentity
 from kraftlog.errors import ErrorCode, KraftError
 from tests.brokers.aio import async_test
-from tests.brokers.brokers import Cluster
+from tests.brokers.brokers import FAST, Cluster
 from tests.loops import until
 
 NEW = FetchRequest(session_epoch=0)
@@ -91,6 +92,26 @@ def test_replicas_come_first_and_have_one_each() -> None:
     assert all_of_them.take(replica(4), 5).id == 0
     all_of_them.close()
     assert len(all_of_them) == 0
+
+
+@async_test
+async def test_a_replica_has_a_session_though_all_consumers_are_parked(tmp_path: Path) -> None:
+    """Its answer is then the end of a consumer's session."""
+    # R21
+    settings = replace(FAST, sessions_max=2)
+    async with Cluster(tmp_path, count=1, settings=settings) as cluster:
+        topic = await cluster.create("t", replicas=(1,))
+        manager, replies = cluster.brokers[1].manager, list[FetchReply]()
+        parked = FetchRequest(parts=[FetchPart(topic, 0)], max_wait_ms=60_000, session_epoch=0)
+        manager.fetch(parked, replies.append)
+        manager.fetch(parked, replies.append)
+        (first, second) = manager.fetches.sessions
+        third = manager.fetches.sessions.take(NEW, 0)
+        assert third.id == 0  # another consumer gets none
+        follower = manager.fetches.sessions.take(replica(2), 0)
+        assert [each.id for each in manager.fetches.sessions] == [second.id, follower.id]
+        assert [(each.session_id, each.error) for each in replies] == [(first.id, None)]
+        assert manager.purgatory.counts == {"fetch": 1}
 
 
 @async_test
