@@ -271,16 +271,16 @@ async def test_a_replica_that_does_not_count_any_more_is_not_waited_for(tmp_path
         for offset, act in ((1, fence_third), (2, move_away_from_third)):
             async with asyncio.TaskGroup() as tasks:
                 waiting = tasks.create_task(delete(cluster, topic, offset))
-                await until(lambda: start_known_of(cluster, topic, 2) == offset)
+                await second_has_dropped(cluster, topic, offset)
                 act(cluster, topic)
             assert (waiting.result().error, waiting.result().log_start_offset) == (None, offset)
             cluster.change(lambda controller: controller.unfence(3))
 
 
-def start_known_of(cluster: Cluster, topic: PartitionId, follower: int) -> int:
+async def second_has_dropped(cluster: Cluster, topic: PartitionId, offset: int) -> None:
     role = cluster.leader(topic).partition(topic).state.role
     assert isinstance(role, Leading)
-    return role.followers[follower].start_offset
+    await until(lambda: role.followers[2].start_offset == offset)
 
 
 def fence_third(cluster: Cluster, _topic: PartitionId) -> None:
