@@ -6,7 +6,8 @@ one change at a time. Nothing is handed on before `begin`: a broker that acted o
 of before its restart say, would delete or serve what has moved on long ago (KAFKA-14616).
 
 A record that this version cannot read, or that does not fit the state, does not stop a broker. It
-is left out, loudly: the log tells which, and the metric counts.
+is left out, loudly: the log tells which, and the metric counts. An image with such a hole is not
+written as a snapshot, for the log behind one may go: a newer version finds the record there.
 """
 
 import asyncio
@@ -48,6 +49,8 @@ class MetadataFollower:
         self.changed = asyncio.Event()
         self.errors = 0
         """Records that were left out."""
+        self._holes = 0
+        """Those of them that the present image lacks."""
 
     def handle_commit(self, batches: Sequence[CommittedBatch]) -> None:
         for batch in batches:
@@ -79,12 +82,14 @@ class MetadataFollower:
         self.changed.set()
 
     def handle_snapshot(self, snapshot: Snapshot) -> Iterator[None]:
+        errors_before = self.errors
         known = yield from self._decode_by_pieces(snapshot)
         try:
             image = yield from load_by_pieces(known, snapshot.id.end_offset)
         except StorageError:
             image = yield from load_by_pieces(self._fitting(known), snapshot.id.end_offset)
         before, self.image = self.image, image
+        self._holes = self.errors - errors_before
         self.gathered.add(diff(before, image))
         self.changed.set()
 
@@ -113,6 +118,11 @@ class MetadataFollower:
         logger.info("epoch %d of the quorum: %s leads", epoch, leader_id or "nobody we know of")
 
     def dump(self) -> Iterable[bytes]:
+        if self._holes:
+            raise StorageError(
+                f"a snapshot would lack {self._holes} of the records of the metadata log",
+                hint="upgrade this broker: a newer version may read what this one cannot",
+            )
         return write_values(self.image)
 
     def take(self) -> Gathered:
@@ -130,6 +140,7 @@ class MetadataFollower:
 
     def _leave_out(self, what: str) -> None:
         self.errors += 1
+        self._holes += 1
         logger.error("a metadata record is left out, this broker may be too old: %s", what)
 
 

@@ -127,7 +127,11 @@ class SnapshotKeeper:
         if snapshot.end_offset <= log.start_offset or snapshot in log.snapshots:
             return []
         applier.bytes_since_snapshot = 0
-        values = self._node.machine.dump()
+        try:
+            values = self._node.machine.dump()
+        except StorageError as error:
+            logger.error("snapshot %s is not written: %s", snapshot, error)  # noqa: TRY400
+            return []
         return [_Image(snapshot, log.voters_at(snapshot.end_offset), values)]
 
     async def retire(self) -> None:

@@ -51,7 +51,8 @@ class StateMachine(Protocol):
 
     def dump(self) -> Iterable[bytes]:
         """The state as it is now, as the values of a snapshot. They are read in another thread
-        while the state changes, so they come from an image that does not.
+        while the state changes, so they come from an image that does not. StorageError where it is
+        not all that the log says: the log must stay then.
         """
         ...
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from kraftlog.clock import ManualClock
+from kraftlog.errors import StorageError
 from quorum import snapshots as module
 from quorum.config import ServerConfig
 from quorum.core.messages import SnapshotId
@@ -108,6 +109,34 @@ def test_a_snapshot_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None
             assert await keeper.write() is None
             assert await one.propose(b"y") > 0
             assert keeper.written == 0
+
+    run(story())
+
+
+def test_a_state_with_holes_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log behind a snapshot goes: what is not in there is gone for good."""
+
+    def refuse() -> list[bytes]:
+        raise StorageError("2 records are left out")
+
+    async def story() -> None:
+        async with cell(tmp_path, nodes=1, template=template(NEVER)) as one:
+            node = (await one.leader()).node
+            clock = ManualClock()
+            keeper = keeper_of(node, SnapshotPolicy(interval_ms=60_000), clock)
+            await one.propose(b"x")
+            with monkeypatch.context() as patched:
+                patched.setattr(node.machine, "dump", refuse)
+                clock.advance(60_000)
+                assert keeper.is_due()
+                assert await keeper.write() is None
+            assert not keeper.is_due()  # it does not try again every second
+            assert "2 records are left out" in caplog.text
+            assert node.core.log.snapshots == []
+            await one.propose(b"y")
+            await write(keeper)
 
     run(story())
 
