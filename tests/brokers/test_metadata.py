@@ -75,7 +75,7 @@ def test_a_record_of_the_future_is_left_out_loudly(caplog: pytest.LogCaptureFixt
         assert len(follower.image.brokers) == 2
         assert follower.errors == 1
         assert "left out" in caplog.text
-        # M5: in a snapshot of ours the hole would outlive this version, with the log behind it gone.
+        # M5: in a snapshot of ours the hole would outlive this version, if the log behind it goes.
         with pytest.raises(StorageError, match="lack 1 of the records"):
             follower.dump()
 
