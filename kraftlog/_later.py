@@ -18,3 +18,7 @@ def not_yet(name: str, feature: str, hint: str = "it comes later") -> Refusal:
     refuse.__name__ = name
     refuse.__doc__ = f"Not there yet: needs {feature}."
     return refuse
+
+
+from_profile = not_yet("from_profile", "profiles", "give bootstrap_servers and the other options")
+"""Of every client: the addresses and options that a user has stored under a name."""

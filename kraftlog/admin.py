@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeVar, Unpack
 from kraftlog._admin_core import AdminArguments, AdminOptions
 from kraftlog._admin_offsets import OffsetPlace
 from kraftlog._admin_watch import HEALTH_TIMEOUT, WATCH_EVERY, Watch
-from kraftlog._later import not_yet
+from kraftlog._later import from_profile, not_yet
 from kraftlog._loop_thread import LoopThread
 from kraftlog.admin_types import (
     ClusterDescription,
@@ -274,6 +274,7 @@ class Admin:
 
     # -- what comes later
 
+    from_profile = staticmethod(from_profile)
     list_groups = not_yet("list_groups", "consumer groups")
     describe_groups = not_yet("describe_groups", "consumer groups")
     group_offsets = not_yet("group_offsets", "consumer groups")

@@ -52,6 +52,25 @@ _LATER: Sequence[tuple[str, str, str]] = (
     ("metrics", "metric.reporters", "a later release"),
     ("send_buffer_bytes", "send.buffer.bytes", "a way to set it through gRPC"),
 )
+# The same for all names that begin so, and for single ones that have no argument.
+_LATER_DOTTED: Mapping[str, str] = {
+    "ssl.": "TLS",
+    "sasl.": "authentication",
+    "group.": "consumer groups",
+    "heartbeat.interval.ms": "consumer groups",
+    "auto.commit.interval.ms": "consumer groups",
+    "transaction.": "transactions",
+    "metrics.": "a later release",
+    "enable.metrics.push": "a later release",
+}
+# Kafka's names of what is no key here: an argument takes a callable too.
+_ARGUMENT_ALONE: Mapping[str, str] = {
+    "key.serializer": "key_serializer",
+    "value.serializer": "value_serializer",
+    "key.deserializer": "key_deserializer",
+    "value.deserializer": "value_deserializer",
+    "partitioner.class": "partitioner",
+}
 # What needs nothing that is missing, by argument or dotted name; for the others, to be without.
 _AS_IT_IS: Mapping[str, Sequence[object]] = {
     "isolation": (None, "read_uncommitted"),
@@ -120,17 +139,26 @@ def read_options(
 
 def without_later(client: str, given: Mapping[str, object]) -> dict[str, object]:
     """What is planned is refused by name; saying that one does not want it is allowed."""
-    features = {name: feature for *names, feature in _LATER for name in names if name}
     kept: dict[str, object] = {}
     for name, value in given.items():
-        if name not in features:
+        feature = _later_feature(name)
+        if feature is None:
             kept[name] = value
         elif value not in _AS_IT_IS.get(name, _UNWANTED):
             shown = f"{name} = {shorten(value)}" if name in _AS_IT_IS else name
             raise NotYetSupported(
-                f"{shown} of a {client} needs {features[name]}", hint="leave it out for now"
+                f"{shown} of a {client} needs {feature}", hint="leave it out for now"
             )
     return kept
+
+
+def _later_feature(name: str) -> str | None:
+    """What a name waits for, if it is one of those that come later."""
+    for argument, dotted, feature in _LATER:
+        if name and name in (argument, dotted):
+            return feature
+    begins = (feature for start, feature in _LATER_DOTTED.items() if name.startswith(start))
+    return next(begins, None)
 
 
 def _parse_argument(key: Key[object], name: str, raw: object) -> object:
@@ -143,6 +171,10 @@ def _parse_argument(key: Key[object], name: str, raw: object) -> object:
 
 
 def _unknown(client: str, name: str, known: Mapping[str, object]) -> ConfigError:
+    if name in _ARGUMENT_ALONE:
+        return ConfigError(
+            f"{name} is no key of a {client}", hint=f"give the argument {_ARGUMENT_ALONE[name]}"
+        )
     every = [*known, *(later for each in _LATER for later in each[:2])]
     close = difflib.get_close_matches(name[:200].lower(), every, n=1)
     return ConfigError(

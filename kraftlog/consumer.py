@@ -14,7 +14,7 @@ from kraftlog._consumer_core import (
     Subscription,
     make_buffer,
 )
-from kraftlog._later import not_yet
+from kraftlog._later import from_profile, not_yet
 from kraftlog._loop_thread import LoopThread
 from kraftlog.consumer_options import ConsumerArguments, ConsumerOptions, consumer_options
 from kraftlog.durations import Duration, to_seconds
@@ -174,8 +174,9 @@ class Consumer(Generic[K, V]):
             end = self._engine.run(lambda core: core.end_offset(partition))
         return max(end - position, 0)
 
-    # -- what needs groups
+    # -- what comes later
 
+    from_profile = staticmethod(from_profile)
     commit = not_yet("commit", "consumer groups", KEEP_POSITIONS)
     committed = not_yet("committed", "consumer groups", KEEP_POSITIONS)
     on_assign = not_yet("on_assign", "consumer groups")

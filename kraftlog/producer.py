@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
 from kraftlog._intake import Intake, check_topic
-from kraftlog._later import not_yet
+from kraftlog._later import from_profile, not_yet
 from kraftlog._loop_thread import LoopThread
 from kraftlog._producer_core import (
     ProducerCore,
@@ -146,6 +146,7 @@ class Producer(Generic[K, V]):
         """False once it is closed, or an error of its own has ended it."""
         return self._engine.is_usable
 
+    from_profile = staticmethod(from_profile)
     transaction = not_yet("transaction", "transactions", "send without one for now")
 
     def close(self, *, timeout: Duration = CLOSE_TIMEOUT) -> None:

@@ -12,7 +12,7 @@ from kraftlog._admin_core import AdminArguments, AdminCore, AdminOptions
 from kraftlog._admin_offsets import OffsetPlace, delete_records, list_offsets
 from kraftlog._admin_watch import HEALTH_TIMEOUT, WATCH_EVERY, Watch, ask_health, wait_for_grade
 from kraftlog._client_wire import error_of
-from kraftlog._later import not_yet
+from kraftlog._later import from_profile, not_yet
 from kraftlog.admin_types import (
     ClusterDescription,
     ConfigEntry,
@@ -417,6 +417,7 @@ class AsyncAdmin:
 
     # -- what comes later
 
+    from_profile = staticmethod(from_profile)
     list_groups = not_yet("list_groups", "consumer groups")
     describe_groups = not_yet("describe_groups", "consumer groups")
     group_offsets = not_yet("group_offsets", "consumer groups")

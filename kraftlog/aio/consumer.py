@@ -12,7 +12,7 @@ from kraftlog._consumer_core import (
     Subscription,
     make_buffer,
 )
-from kraftlog._later import not_yet
+from kraftlog._later import from_profile, not_yet
 from kraftlog.consumer_options import ConsumerArguments, consumer_options
 from kraftlog.durations import Duration, to_seconds
 from kraftlog.errors import InvalidRequest, TimeoutError_
@@ -213,8 +213,9 @@ class AsyncConsumer(Generic[K, V]):
             end = await (await self._started()).end_offset(partition)
         return max(end - position, 0)
 
-    # -- what needs groups
+    # -- what comes later
 
+    from_profile = staticmethod(from_profile)
     commit = not_yet("commit", "consumer groups", KEEP_POSITIONS)
     committed = not_yet("committed", "consumer groups", KEEP_POSITIONS)
     on_assign = not_yet("on_assign", "consumer groups")

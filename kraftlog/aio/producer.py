@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
 from kraftlog._intake import Intake, check_topic
-from kraftlog._later import not_yet
+from kraftlog._later import from_profile, not_yet
 from kraftlog._producer_core import ProducerCore, flush_async, make_accumulator, no_room
 from kraftlog.accumulator import BufferFull, TopicWanted
 from kraftlog.delivery import Deliveries, Delivery, DeliveryFuture, FlushResult, OnDelivery
@@ -152,6 +152,7 @@ class AsyncProducer(Generic[K, V]):
         """False once it is closed, or an error of its own has ended it."""
         return self._is_open and (self._core is None or self._core.sender.failure is None)
 
+    from_profile = staticmethod(from_profile)
     transaction = not_yet("transaction", "transactions", "send without one for now")
 
     async def close(self, *, timeout: Duration = CLOSE_TIMEOUT) -> None:

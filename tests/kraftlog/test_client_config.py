@@ -118,6 +118,42 @@ def test_under_its_dotted_name_too(name: str) -> None:
         read({"isolation.level": "read_committed"})
 
 
+@pytest.mark.parametrize(
+    ("name", "feature"),
+    [
+        ("heartbeat.interval.ms", "consumer groups"),
+        ("session.timeout.ms", "consumer groups"),
+        ("auto.commit.interval.ms", "consumer groups"),
+        ("group.protocol", "consumer groups"),
+        ("group.remote.assignor", "consumer groups"),
+        ("transaction.two.phase.commit.enable", "transactions"),
+        ("ssl.truststore.location", "TLS"),
+        ("ssl.endpoint.identification.algorithm", "TLS"),
+        ("sasl.jaas.config", "authentication"),
+        ("sasl.login.callback.handler.class", "authentication"),
+        ("metrics.num.samples", "a later release"),
+        ("enable.metrics.push", "a later release"),
+    ],
+)
+def test_so_are_all_names_of_what_comes_later(name: str, feature: str) -> None:
+    with pytest.raises(NotYetSupported, match=f"{name} of a producer needs {feature}"):
+        read({name: "1"})
+    assert not read({name: None}).is_given(keys.CLIENT_ID)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("key.serializer", "key_serializer"),
+        ("value.deserializer", "value_deserializer"),
+        ("partitioner.class", "partitioner"),
+    ],
+)
+def test_what_is_an_argument_alone_is_said_to_be_one(name: str, argument: str) -> None:
+    with pytest.raises(ConfigError, match=f"give the argument {argument}"):
+        read({name: "x"})
+
+
 def test_the_address_of_one_broker_is_enough() -> None:
     options = common_options("b1:9000", read(), "producer")
     assert options.bootstrap == ("b1:9000",)

@@ -86,6 +86,14 @@ def test_both_kinds_of_clients_have_the_same_names(sync: type, awaited: type) ->
     assert ours == theirs
 
 
+@pytest.mark.parametrize(
+    "client", [Producer, AsyncProducer, Consumer, AsyncConsumer, Admin, AsyncAdmin]
+)
+def test_profiles_are_refused_by_name(client: type[Producer[bytes, bytes]]) -> None:
+    with pytest.raises(NotYetSupported, match="from_profile needs profiles"):
+        client.from_profile("local")
+
+
 def test_no_thread_is_needed(toys: ToyCluster) -> None:
     async def work() -> None:
         before = threading.active_count()
