@@ -45,9 +45,13 @@ class AlterQueue:
             await asyncio.sleep(0)  # what else this turn of the loop brings goes along
             batch = self._take()
             if batch and not await self._exchange(batch):
-                await asyncio.sleep(self._backoff_ms / 1000)
+                await self.pause()
             if not self._queued:
                 self._wanted.clear()
+
+    async def pause(self) -> None:
+        """Before the same is asked again."""
+        await asyncio.sleep(self._backoff_ms / 1000)
 
     def _take(self) -> list[tuple[Partition, IsrChange]]:
         batch: list[tuple[Partition, IsrChange]] = []
@@ -58,7 +62,7 @@ class AlterQueue:
         return batch
 
     async def _exchange(self, batch: list[tuple[Partition, IsrChange]]) -> bool:
-        """Send and hand out the answers; whether there were any."""
+        """Send and hand out the answers. Whether none of it is to be asked again as it was."""
         try:
             results = await self._send([change for _, change in batch])
         except KraftError as error:
@@ -72,7 +76,11 @@ class AlterQueue:
                 partition.altered(change, answer)
             elif partition.id not in self._queued:
                 self.propose(partition, change)
-        return bool(answers)
+        return bool(answers) and not any(self._is_queued(*each) for each in batch)
+
+    def _is_queued(self, partition: Partition, change: IsrChange) -> bool:
+        queued = self._queued.get(partition.id)
+        return queued is not None and queued[1] is change
 
     def _log(self, partition: Partition, change: IsrChange, answer: IsrResult) -> None:
         asked = sorted(change.ids)

@@ -44,13 +44,23 @@ def accepted(change: IsrChange) -> IsrResult:
     return IsrResult(change.partition, 1, change.leader_epoch, epoch, isr)
 
 
+class PausingQueue(AlterQueue):
+    """Counts its pauses."""
+
+    pauses = 0
+
+    async def pause(self) -> None:
+        self.pauses += 1
+        await super().pause()
+
+
 class Queue(AbstractAsyncContextManager["Queue"]):
     """A queue that runs, and partitions to propose for: a leader with two idle followers."""
 
     def __init__(self, path: Path) -> None:
         self.cluster = Cluster(path, count=3)
         self.ear = Ear()
-        self.queue = AlterQueue(self.ear.alter, backoff_ms=1)
+        self.queue = PausingQueue(self.ear.alter, backoff_ms=1)
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -94,6 +104,7 @@ async def test_all_that_is_proposed_goes_in_one_request(tmp_path: Path) -> None:
         for partition, change in pairs:
             queue.queue.propose(partition, change)
         await until(lambda: not any(p.state.is_pending(c) for p, c in pairs))
+        assert queue.queue.pauses == 0
         assert [len(asked) for asked in queue.ear.asked] == [3]
         assert len(queue.queue) == 0
 
@@ -106,17 +117,23 @@ async def test_what_is_not_answered_is_asked_again(tmp_path: Path) -> None:
         queue.queue.propose(partition, change)
         await until(lambda: not partition.state.is_pending(change))
         assert queue.ear.asked == [[change]] * 4
+        assert queue.queue.pauses == 3
 
 
 @async_test
-async def test_an_error_that_may_pass_is_asked_again(tmp_path: Path) -> None:
+async def test_an_error_that_may_pass_is_asked_again_after_a_pause(tmp_path: Path) -> None:
+    """A controller that was deposed and does not know it says so for as long as it is asked."""
     async with Queue(tmp_path) as queue:
         partition, change = await queue.pending("a")
+        other, its_change = await queue.pending("b")
         passing = KraftError("later", code=ErrorCode.NOT_CONTROLLER)
-        queue.ear.answers = [[IsrResult(partition.id, error=passing)]]
+        stale = [IsrResult(partition.id, error=passing), accepted(its_change)]
+        queue.ear.answers = [stale, stale[:1]]
         queue.queue.propose(partition, change)
+        queue.queue.propose(other, its_change)
         await until(lambda: not partition.state.is_pending(change))
-        assert len(queue.ear.asked) == 2
+        assert queue.ear.asked == [[change, its_change], [change], [change]]
+        assert queue.queue.pauses == 2
 
 
 @async_test
