@@ -134,16 +134,17 @@ def test_a_leader_is_found_while_a_topic_is_waited_for(toys: ToyCluster, fault: 
     async def work(client: ClusterClient) -> None:
         await client.ensure_topic("t", timeout_ms=20_000)
         toys.faults.append(fault)
-        waiting = asyncio.ensure_future(client.ensure_topic("missing", timeout_ms=60_000))
-        while "missing" not in client.topics:
-            await client.refresh(timeout_ms=20_000)
-        for leader in (2, 1, 2):
-            toys.truth.lead("t", 0, leader)
-            for _ in range(20):
-                assert await client.refresh(timeout_ms=20_000)
-            assert client.view.leader_id("t", 0) == leader
-            assert not waiting.done()
-        waiting.cancel()
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(client.ensure_topic("missing", timeout_ms=60_000))
+            while "missing" not in client.topics:
+                await client.refresh(timeout_ms=20_000)
+            for leader in (2, 1, 2):
+                toys.truth.lead("t", 0, leader)
+                for _ in range(20):
+                    assert await client.refresh(timeout_ms=20_000)
+                assert client.view.leader_id("t", 0) == leader
+                assert not waiting.done()
+            waiting.cancel()
 
     run(toys.bootstrap, work, auto_create=True)
 
