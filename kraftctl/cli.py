@@ -214,6 +214,7 @@ main = Root(
         "quorum": ("kraftctl.cli:quorum", "The controllers."),
         "node": ("kraftctl.cli:node", "Brokers and controllers, one by one."),
         "meta": ("kraftctl.cli:meta", "Metadata: tree, log, blame; live and offline."),
+        "version": ("kraftctl.version_command:version", "Which kraftlog this is."),
         "schema": ("kraftctl.schema_command:schema", "What the JSON of a command looks like."),
         "log": ("kraftctl.cli:log", "Files of a log, without a server."),
         "spark": ("kraftctl.cli:spark", "Spark on this machine."),
@@ -221,4 +222,22 @@ main = Root(
     },
     "Forms a quorum and runs a cluster of kraftlog.\n\n\b\n"
     + (exit_codes.__doc__ or "").partition("\n\n")[2],
+)
+
+
+def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    found = main.get_command(ctx, "version")
+    if asked and found is not None:
+        ctx.invoke(found)
+
+
+main.params.append(
+    click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_say_version,
+        help="Which kraftlog this is.",
+    )
 )

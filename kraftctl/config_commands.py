@@ -7,6 +7,7 @@ from difflib import get_close_matches
 import click
 
 from kraftctl.exit_codes import OK
+from kraftctl.node_names import node_number
 from kraftctl.output import Json, table
 from kraftctl.session import Session, cluster_options, command, output_option
 from kraftctl.topic_commands import pairs
@@ -22,8 +23,9 @@ def resource_of(text: str) -> ConfigResource:
         return ConfigResource.broker()
     if kind == "topic" and name:
         return ConfigResource.topic(name)
-    if kind == "broker" and name.isdigit():
-        return ConfigResource.broker(int(name))
+    number = node_number(name) if kind == "broker" else None
+    if number is not None:
+        return ConfigResource.broker(number)
     raise ConfigError(f"{text!r} has no configs", hint=f"it is {RESOURCE}")
 
 

@@ -105,7 +105,7 @@ def ps(session: Session, node: str | None, name: str | None) -> int:
     if node is None:
         show_nodes(session.output, described)
         return OK
-    found = [each for each in nodes_of(described) if each["name"] == node]
+    found = [each for each in nodes_of(described) if node in (each["name"], str(each["node_id"]))]
     if not found or not found[0]["running"]:
         raise NotFound(f"no node {node!r} runs", hint="kraftctl ps shows them all")
     session.output.show({**described, "nodes": [found[0]]}, str(found[0]["pid"]))
@@ -252,8 +252,12 @@ def purge(session: Session, *, yes: bool, name: str | None) -> int:
     if is_running(directory):
         raise Conflict(f"{name} is running", hint="stop it first: kraftctl down")
     if not yes:
-        raise Guarded(f"this removes {directory} and all records in it", hint="add --yes")
-    shutil.rmtree(directory)
+        raise Guarded(
+            f"this removes {os.path.realpath(directory)} and all records in it", hint="add --yes"
+        )
+    shutil.rmtree(os.path.realpath(directory))
+    if os.path.islink(directory):
+        os.unlink(directory)
     session.places.forget_current(name)
     session.output.show({"purged": name}, f"{name} is gone")
     return OK

@@ -8,9 +8,10 @@ from kraftctl.controllers import beliefs
 from kraftctl.diagnosis import electorate
 from kraftctl.exit_codes import OK, Guarded, NotFound
 from kraftctl.moves import refuse_stuck, states_of
+from kraftctl.node_names import NODE
 from kraftctl.output import Json, table
 from kraftctl.partition_commands import Pace, move, save_undo, say_undo, show_plan
-from kraftctl.session import NUMBER, Session, cluster_options, command
+from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import BrokerDescription, QuorumDescription
 from kraftlog.durations import to_seconds
 from kraftlog.errors import NetworkError
@@ -51,7 +52,7 @@ def ls(session: Session) -> int:
 
 
 @click.command()
-@click.argument("broker", type=NUMBER)
+@click.argument("broker", type=NODE)
 @cluster_options
 @command
 def fence(session: Session, broker: int) -> int:
@@ -66,7 +67,7 @@ def fence(session: Session, broker: int) -> int:
 
 
 @click.command()
-@click.argument("broker", type=NUMBER)
+@click.argument("broker", type=NODE)
 @cluster_options
 @command
 def unfence(session: Session, broker: int) -> int:
@@ -80,7 +81,7 @@ def unfence(session: Session, broker: int) -> int:
 
 
 @click.command()
-@click.argument("broker", type=NUMBER)
+@click.argument("broker", type=NODE)
 @click.option("-y", "--yes", is_flag=True, help="Although it still has replicas.")
 @cluster_options
 @command
@@ -99,7 +100,7 @@ def decommission(session: Session, broker: int, *, yes: bool) -> int:
 
 
 @click.command()
-@click.argument("node", type=NUMBER)
+@click.argument("node", type=NODE)
 @cluster_options
 @command
 def info(session: Session, node: int) -> int:
@@ -169,7 +170,7 @@ def _broker_info(session: Session, node: int) -> dict[str, Json] | None:
 
 
 @click.command()
-@click.argument("broker", type=NUMBER)
+@click.argument("broker", type=NODE)
 @click.option("--within", default="10m", show_default=True, help="Stop waiting after that long.")
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @cluster_options

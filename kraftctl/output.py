@@ -27,11 +27,13 @@ class Output:
         command: str,
         *,
         form: str = "table",
+        quiet: bool = False,
         out: TextIO | None = None,
         err: TextIO | None = None,
     ) -> None:
         self.command = command
         self.form = form
+        self.is_quiet = quiet
         self._out = out or sys.stdout
         self._err = err or sys.stderr
         self.warnings: list[str] = []
@@ -103,18 +105,19 @@ class Output:
         if self.form == "json":
             self.warnings.append(text)
         else:
-            self.note(f"warning: {text}")
+            self._write(self._err, f"warning: {text}")
 
     def _warn(self) -> None:
         for warning in self.warnings:
-            self.note(f"warning: {warning}")
+            self._write(self._err, f"warning: {warning}")
 
     def line(self, text: str) -> None:
         self._write(self._out, text)
 
     def note(self, text: str) -> None:
-        """Progress, warnings and hints: never mixed with data."""
-        self._write(self._err, text)
+        """Progress and what to do next: never mixed with data, and not wanted by all."""
+        if not self.is_quiet:
+            self._write(self._err, text)
 
     def fail(self, error: KraftError) -> None:
         """What went wrong and what to do about it."""
@@ -129,9 +132,9 @@ class Output:
                 },
             )
             return
-        self.note(f"error: {error.message}")
+        self._write(self._err, f"error: {error.message}")
         if error.hint:
-            self.note(f"hint:  {error.hint}")
+            self._write(self._err, f"hint:  {error.hint}")
 
     def _document(self, data: Json, error: Json) -> None:
         document = {

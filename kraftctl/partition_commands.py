@@ -12,6 +12,7 @@ import click
 
 from kraftctl.exit_codes import OK, UNHEALTHY, Guarded
 from kraftctl.moves import Plan, wait_moved
+from kraftctl.node_names import node_numbers
 from kraftctl.output import Json, table
 from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftctl.topic_commands import finish, names_of, partition_json
@@ -260,9 +261,9 @@ def _plan(
     if plan_file is not None:
         plan = _read_plan(plan_file)
     elif to is not None:
-        plan = dict.fromkeys(before, _ids(to, "--to"))
+        plan = dict.fromkeys(before, node_numbers(to, "--to"))
     else:
-        plan = spread(before, _ids(brokers or "", "--brokers"), rf)
+        plan = spread(before, node_numbers(brokers or "", "--brokers"), rf)
     return {place: target for place, target in plan.items() if before.get(place) != target}
 
 
@@ -286,13 +287,6 @@ def spread(
         )
         plan[place] = tuple(brokers[index] for index in (first, *rest))
     return plan
-
-
-def _ids(text: str, flag: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if not all(part.strip().isdigit() for part in parts) or len(set(parts)) != len(parts):
-        raise ConfigError(f"{flag} {text}", hint=f"it looks like {flag} 1,2,3")
-    return tuple(int(part) for part in parts)
 
 
 def show_plan(session: Session, before: Plan, plan: Plan) -> None:

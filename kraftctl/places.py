@@ -1,6 +1,6 @@
 """Where local clusters live, and which cluster a command means.
 
-    $XDG_DATA_HOME/kraftlog/clusters/NAME/   a cluster made by `up`
+    $XDG_DATA_HOME/kraftlog/clusters/NAME/   a cluster made by `up`, or a link to where --data says
     $XDG_DATA_HOME/kraftlog/current          the one that commands mean by default
     $XDG_DATA_HOME/kraftlog/undo/            plans that undo a move of partitions
     $XDG_CONFIG_HOME/kraftlog/config.toml    [profiles.NAME] bootstrap = "host:port,..."
@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kraftctl.exit_codes import NotFound
+from kraftctl.exit_codes import Conflict, NotFound
 from kraftlog.errors import ConfigError
 from kraftlog.local.layout import BROKER, CONTROLLER, FILE, Layout, load
 
@@ -48,6 +48,20 @@ class Places:
                 f"{name!r} cannot be a cluster's name", hint="letters, digits, - and _"
             )
         return os.path.join(self.data, "clusters", name)
+
+    def settle(self, name: str, data: str) -> None:
+        """Have a local cluster live in a directory of the user's, to which ours is a link then."""
+        ours, theirs = self.cluster(name), os.path.realpath(data)
+        if os.path.realpath(ours) == theirs:
+            return
+        if os.path.lexists(ours):
+            raise Conflict(
+                f"{name} lives in {os.path.realpath(ours)}, not in {theirs}",
+                hint="another one: --name NAME; or remove this one: kraftctl purge",
+            )
+        os.makedirs(theirs, exist_ok=True)
+        os.makedirs(os.path.dirname(ours), exist_ok=True)
+        os.symlink(theirs, ours, target_is_directory=True)
 
     def clusters(self) -> list[str]:
         """The names of all local clusters."""

@@ -9,6 +9,7 @@ import click
 from kraftctl.controllers import Belief, beliefs, find_leader, leader_of, with_controllers
 from kraftctl.diagnosis import key_of
 from kraftctl.exit_codes import OK, UNHEALTHY, Conflict, NotFound
+from kraftctl.node_names import node_number
 from kraftctl.output import Json, table
 from kraftctl.places import check_address
 from kraftctl.session import Session, cluster_options, command
@@ -231,7 +232,7 @@ def remove(session: Session, node: str) -> int:
     cluster_id, endpoint = _leads(session)
     voters = [each.voter for each in find_leader(session).voters]
     keys = [ReplicaKey(each.node_id, each.directory_id) for each in voters]
-    named = [key for key in keys if node in (str(key), str(key.node_id))]
+    named = [key for key in keys if node == str(key) or node_number(node) == key.node_id]
     if not named:
         known = ", ".join(map(str, keys))
         raise NotFound(f"{node} is no voter", hint=f"the voters are {known}")

@@ -7,8 +7,9 @@ import click
 from kraftctl.controllers import beliefs, leader_of, with_controllers
 from kraftctl.exit_codes import OK, NotFound
 from kraftctl.meta_commands import source_history, source_options, time_text
+from kraftctl.node_names import NODE
 from kraftctl.output import Json, table
-from kraftctl.session import NUMBER, Session, cluster_options, command
+from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import QuorumDescription
 from kraftlog.durations import to_seconds
 from kraftlog.errors import KraftError, LeaderNotAvailable, RequestTimedOut, TimeoutError_
@@ -18,7 +19,7 @@ HISTORY = ("LeaderChange", "Voters")
 
 
 @click.command()
-@click.argument("node", type=NUMBER)
+@click.argument("node", type=NODE)
 @cluster_options
 @command
 def transfer(session: Session, node: int) -> int:

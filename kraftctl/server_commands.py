@@ -14,8 +14,9 @@ import click
 from click.decorators import FC
 
 from kraftctl.exit_codes import CONFLICT, NOT_FOUND, OK, USAGE, error_of, exit_code
+from kraftctl.node_names import NODE, node_number
 from kraftctl.places import check_address
-from kraftctl.session import NUMBER, Session, command, output_option
+from kraftctl.session import Session, command, output_option
 from kraftctl.up_command import setting
 from kraftlog.errors import ConfigError, ErrorCode, KraftError
 from kraftlog.logs import start_logging
@@ -99,9 +100,7 @@ def form(session: Session, /, **flags: object) -> int:
 
 @click.command()
 @click.argument("seed", metavar=ADDRESS)
-@click.option(
-    "--replace", type=NUMBER, metavar="ID", help="Take the place of a voter that is lost."
-)
+@click.option("--replace", type=NODE, metavar="ID", help="Take the place of a voter that is lost.")
 @click.option("--observer", is_flag=True, help="Stay without a vote.")
 @server_options
 @state_option
@@ -120,7 +119,7 @@ def join(session: Session, /, seed: str, **flags: object) -> int:
 
     replaced, observer = flags.pop("replace"), bool(flags.pop("observer"))
     if isinstance(replaced, int):
-        if flags["node_id"] not in (None, str(replaced)):
+        if flags["node_id"] is not None and node_number(str(flags["node_id"])) != replaced:
             raise ConfigError(f"--id {flags['node_id']} and --replace {replaced}", hint="say one")
         flags["node_id"] = str(replaced)
 

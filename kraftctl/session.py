@@ -79,9 +79,23 @@ class Session:
 
 def cluster_options(function: FC) -> FC:
     """The options of commands that ask a cluster."""
+    return _of_clusters(function, "-p", "--profile")
+
+
+def cluster_options_but_p(function: FC) -> FC:
+    """The same where -p means something else."""
+    return _of_clusters(function, "--profile")
+
+
+def _of_clusters(function: FC, *profile: str) -> FC:
     for option in (
-        click.option("--timeout", default="10s", help="How long to wait for answers."),
-        click.option("--profile", metavar="NAME", help="A cluster of the config file."),
+        click.option(
+            "--timeout",
+            default="10s",
+            envvar="KRAFTCTL_TIMEOUT",
+            help="How long to wait for answers.",
+        ),
+        click.option(*profile, metavar="NAME", help="A cluster of the config file."),
         click.option("-b", "--bootstrap", metavar="HOST:PORT,...", help="Some brokers."),
     ):
         function = option(function)
@@ -89,9 +103,21 @@ def cluster_options(function: FC) -> FC:
 
 
 def output_option(function: FC) -> FC:
-    return click.option(
-        "-o", "--output", "form", type=click.Choice(FORMATS), default="table", help="How to print."
-    )(function)
+    """How to print: what every command has."""
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="No progress, only results and errors."),
+        click.option("--no-color", is_flag=True, help="As with NO_COLOR in the environment."),
+        click.option(
+            "-o",
+            "--output",
+            "form",
+            type=click.Choice(FORMATS),
+            default="table",
+            help="How to print.",
+        ),
+    ):
+        function = option(function)
+    return function
 
 
 def command(function: Callable[Concatenate[Session, P], int | None]) -> Callable[P, None]:
@@ -142,7 +168,10 @@ def _session(options: dict[str, object]) -> Session:
         return None if value is None else str(value)
 
     path = click.get_current_context().command_path.split(" ", 1)[-1]
-    output = Output(path, form=take("form") or "table")
+    quiet, no_color = bool(options.pop("quiet", False)), bool(options.pop("no_color", False))
+    if no_color:
+        os.environ["NO_COLOR"] = "1"  # for whatever we start, too
+    output = Output(path, form=take("form") or "table", quiet=quiet)
     return Session(
         output,
         Places.of(os.environ),

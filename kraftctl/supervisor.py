@@ -290,7 +290,7 @@ class Supervisor:
         cluster = self._cluster
         return {
             "cluster_id": cluster.cluster_id,
-            "directory": cluster.directory,
+            "directory": os.path.realpath(cluster.directory),
             "bootstrap": cluster.bootstrap,
             "ephemeral": is_ephemeral(cluster.directory),
             "supervisor": os.getpid(),

@@ -8,7 +8,13 @@ import click
 from kraftctl.exit_codes import FAILED, OK, Guarded, exit_code
 from kraftctl.offset_lookup import locate
 from kraftctl.output import Json, Output, table
-from kraftctl.session import NUMBER, Session, cluster_options, command
+from kraftctl.session import (
+    NUMBER,
+    Session,
+    cluster_options,
+    cluster_options_but_p,
+    command,
+)
 from kraftlog.admin_types import ConfigResource, NewTopic, PartitionDescription, TopicDescription
 from kraftlog.errors import ConfigError, KraftError
 from kraftlog.offsets import Offset, OffsetRange, PerPartition
@@ -60,7 +66,7 @@ def names_of(errors: Mapping[K, KraftError]) -> dict[str, KraftError]:
 @click.option("-c", "--config", "configs", multiple=True, metavar="KEY=VALUE")
 @click.option("--dry-run", is_flag=True, help="Judge, and create nothing.")
 @click.option("--if-not-exists", is_flag=True, help="A topic that is there is no error.")
-@cluster_options
+@cluster_options_but_p
 @command
 def create(
     session: Session,

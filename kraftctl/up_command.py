@@ -12,7 +12,7 @@ from types import FrameType
 import click
 
 from kraftctl.control import ask, is_running, socket_path
-from kraftctl.exit_codes import OK, error_of
+from kraftctl.exit_codes import OK, Conflict, error_of
 from kraftctl.local_commands import nodes_of
 from kraftctl.output import Json
 from kraftctl.places import DEFAULT_CLUSTER, local_bootstrap
@@ -55,6 +55,7 @@ Topic = tuple[str, int | None, int | None]
     envvar="KRAFTCTL_ANY_PORT",
     help="Of a new cluster: wherever it is free.",
 )
+@click.option("--data", metavar="DIR", help="Of a new cluster: where its data shall be.")
 @click.option("--ephemeral", is_flag=True, help="Its data goes with `kraftctl down`.")
 @click.option("-X", "settings", multiple=True, metavar="KEY=VALUE", help="A configuration key.")
 @click.option("-d", "--detach", is_flag=True, help="Leave it running and return.")
@@ -62,7 +63,14 @@ Topic = tuple[str, int | None, int | None]
 @output_option
 @command
 def up(
-    session: Session, /, *, topics: tuple[str, ...], detach: bool, name: str | None, **asked: object
+    session: Session,
+    /,
+    *,
+    topics: tuple[str, ...],
+    detach: bool,
+    name: str | None,
+    data: str | None,
+    **asked: object,
 ) -> int:
     """Start a cluster of real processes, or what is missing of it.
 
@@ -71,6 +79,8 @@ def up(
     name = name or session.places.current or DEFAULT_CLUSTER
     shape = _shape(session.places.cluster(name), asked)
     wanted = [new_topic(text) for text in topics]
+    if data is not None:
+        _settle(session, name, data, shape)
     if not is_running(shape.directory) and not detach:
         return _run_here(session, name, shape, wanted)
     if is_running(shape.directory):
@@ -81,6 +91,15 @@ def up(
     described = ask(socket_path(shape.directory, os.environ), "ps")
     _ready(session, name, wanted, described)
     return OK
+
+
+def _settle(session: Session, name: str, data: str, shape: Shape) -> None:
+    if shape.ephemeral:
+        raise ConfigError("--data with --ephemeral", hint="a directory of yours is never removed")
+    try:
+        session.places.settle(name, data)
+    except OSError as error:
+        raise Conflict(f"--data {data}: {error.strerror}", hint="say another directory") from None
 
 
 def _shape(directory: str, asked: Mapping[str, object]) -> Shape:

@@ -82,11 +82,14 @@ class Layout:
         raise ConfigError(f"there is no node {name!r}", hint=f"there are {known}")
 
     def expand(self, name: str) -> list[str]:
-        """The nodes that a name stands for: b1 for itself, n1 for c1 and b1 of a combined one."""
+        """The nodes that a name stands for: b1 for itself, n1 for c1 and b1 of a combined one. An
+        id stands for its node.
+        """
         pair = [f"c{name[1:]}", f"b{name[1:]}"]
         known = [member.name for member in self.members]
         if self.combined and name[:1] == "n" and set(pair) <= set(known):
             return pair
+        name = next((each.name for each in self.members if str(each.node_id) == name), name)
         return [self.find(name).name]
 
     def add(self, role: str, *, metrics: bool) -> Member:

@@ -68,3 +68,15 @@ def test_who_has_stopped_reading_is_noticed_without_a_write() -> None:
         os.close(there)
         assert (before, output.is_unread) == (False, True)
     assert not Output("logs", out=io.StringIO()).is_unread
+
+
+def test_a_quiet_one_says_what_is_wrong_and_no_more() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    output = Output("topic ls", quiet=True, out=out, err=err)
+    output.note("working on it")
+    output.warnings.append("careful")
+    output.show({}, "text")
+    output.warn("odd")
+    output.fail(NotController("no", hint="ask another"))
+    told = ["warning: careful", "warning: odd", "error: no", "hint:  ask another"]
+    assert (out.getvalue(), err.getvalue().splitlines()) == ("text\n", told)

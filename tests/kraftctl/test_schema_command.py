@@ -49,6 +49,7 @@ ELSEWHERE = {
     "drill clean": "test_schema_command",
     "config explain": "test_schema_command",
     "schema": "test_schema_command",
+    "version": "test_version_command",
 }
 """Command -> the test file that checks its document: what `lines` cannot do to a shared cluster."""
 

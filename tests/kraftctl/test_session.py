@@ -1,4 +1,7 @@
+import os
 from pathlib import Path
+
+import pytest
 
 from tests.kraftctl.conftest import Run, invoke
 
@@ -45,3 +48,26 @@ def test_what_cannot_be_looked_at_is_said_and_not_taken_for_missing(tmp_path: Pa
         ran = invoke(*line.split(), env=env)
         assert (ran.code, ran.out) in ((1, ""), (6, "")), line
         assert "Too many levels of symbolic links" in ran.err.splitlines()[0], line
+
+
+def test_the_environment_says_how_long_to_wait() -> None:
+    env = {"KRAFTCTL_TIMEOUT": "soon"}
+    ran = invoke("topic", "ls", "-b", "127.0.0.1:1", env=env)
+    assert (ran.code, "'soon' is no duration" in ran.err) == (2, True)
+    assert invoke("topic", "ls", "-b", "127.0.0.1:1", "--timeout", "1s", env=env).code == 4
+
+
+def test_a_profile_has_a_short_flag_where_it_is_free(tmp_path: Path) -> None:
+    env = {"XDG_CONFIG_HOME": str(tmp_path)}
+    ran = invoke("topic", "ls", "-p", "prod", env=env)
+    assert (ran.code, "there is no profile 'prod'" in ran.err) == (5, True)
+    assert invoke("topic", "create", "t", "-p", "prod", env=env).code == 2
+
+
+def test_colour_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "to be restored")
+    monkeypatch.delenv("NO_COLOR")
+    assert invoke("version").code == 0
+    assert "NO_COLOR" not in os.environ
+    assert invoke("version", "--no-color").code == 0
+    assert os.environ["NO_COLOR"] == "1"

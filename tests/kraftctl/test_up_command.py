@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kraftctl.exit_codes import Conflict
+from kraftctl.places import Places
 from kraftctl.up_command import new_topic, setting
 from kraftlog.errors import ConfigError
 from tests.kraftctl.conftest import invoke
@@ -51,6 +53,37 @@ def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
     assert ran.code == 6
     assert "cannot be made: Not a directory" in ran.err
     assert "XDG_DATA_HOME" in ran.err
+
+
+def test_a_directory_for_the_data_is_kept(tmp_path: Path) -> None:
+    places = Places.of({"XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)})
+    places.settle("dev", str(tmp_path / "mine"))
+    places.settle("dev", str(tmp_path / "mine"))
+    assert os.path.realpath(places.cluster("dev")) == str(tmp_path / "mine")
+    with pytest.raises(Conflict, match=r"dev lives in .*mine"):
+        places.settle("dev", str(tmp_path / "other"))
+    ran = invoke("up", "-d", "--data", "/proc/no", env={"XDG_DATA_HOME": str(tmp_path / "data")})
+    assert (ran.code, "--data /proc/no: No such file" in ran.err) == (6, True)
+
+
+@pytest.mark.slow
+def test_a_cluster_lives_and_goes_where_it_was_told(tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
+    mine = tmp_path / "mine"
+    up = ("up", "-d", "-c", "1", "-n", "1", "--any-port", "--data", str(mine), "-q")
+    started = invoke(*up, "-o", "json", env=env)
+    try:
+        assert (started.code, started.err) == (0, "")
+        assert started.pick("directory") == str(mine)
+        assert (mine / "c1" / "meta.properties").exists()
+        assert invoke("status", env=env).code == 0
+        assert invoke("ps", "--pid", "1", env=env).out == invoke("ps", "--pid", "b1", env=env).out
+    finally:
+        assert invoke("down", env=env).code == 0
+    assert str(mine) in invoke("purge", env=env).err
+    assert invoke("purge", "-y", env=env).code == 0
+    assert not mine.exists()
+    assert invoke("purge", "-y", env=env).code == 5
 
 
 def _begun(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
