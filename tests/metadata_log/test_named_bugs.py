@@ -201,7 +201,9 @@ def test_kafka_16757_registering_again_does_not_fence() -> None:  # 38
 
 
 def test_kafka_14457_what_is_pending_is_not_what_is_committed() -> None:  # 40
-    """Images are immutable: the controller shows the committed one while it decides on another."""
+    """Images are immutable: the controller shows the committed one while it decides on another. Its
+    metrics do so too: tests/quorum/test_metrics.py.
+    """
     cluster = Cluster([1])
     committed = cluster.image
     request = CreateTopics((NewTopic(name="t", partitions=1),))

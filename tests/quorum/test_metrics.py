@@ -6,6 +6,7 @@ from pathlib import Path
 from kraftlog.config import load
 from kraftlog.config_keys import Scope
 from kraftlog.metrics import Registry
+from kraftlog.rpc import controller_pb2
 from kraftlog.types import Uuid
 from quorum.controller import Controller
 from quorum.core.messages import Refusal
@@ -13,7 +14,7 @@ from quorum.metadata_service import MetadataService
 from quorum.metrics import register_cluster, register_decisions, register_watch
 from tests.loops import run, until
 from tests.quorum.cells import cell
-from tests.quorum.governed import SESSION_MS, Governed
+from tests.quorum.governed import SESSION_MS, Governed, registration
 
 
 def values(text: str) -> dict[str, float]:
@@ -82,6 +83,33 @@ def test_the_active_controller_tells_of_brokers_and_of_its_queue() -> None:
     assert found["kraftlog_controller_operations_total"] >= 3
     assert found["kraftlog_controller_decision_seconds_count"] >= 3
     assert found["kraftlog_controller_queue_seconds_sum"] == 0
+
+
+def test_kafka_14457_what_is_decided_shows_when_it_is_committed() -> None:  # 40
+    """Topics, partitions and brokers are counted in the committed image, never in the pending one:
+    a leader that is deposed before the commit would have told what never was.
+    """
+    world, registry = Governed(), Registry()
+    register_cluster(registry, world.controller)
+    world.start(1, 2)
+    world.create("t", (1, 2))
+    before = values(registry.text())
+    create = controller_pb2.CreateTopicsRequest()
+    topic = create.topics.add(name="u")
+    for _ in range(2):
+        topic.assignments.add(broker_ids=(2, 1))
+    world.send(controller_pb2.ControllerRequest(create_topics=create))
+    world.send(registration(3))
+    world.ledger.run()
+    decided, committed = world.controller.pending, world.controller.committed
+    assert (decided.partition_count, committed.partition_count) == (3, 1)
+    assert len(decided.brokers) == 3
+    assert values(registry.text()) == before
+    world.ledger.settle()
+    after = values(registry.text())
+    assert after["kraftlog_cluster_topics"] == before["kraftlog_cluster_topics"] + 1 == 2
+    assert after["kraftlog_cluster_partitions"] == before["kraftlog_cluster_partitions"] + 2 == 3
+    assert after['kraftlog_cluster_brokers{state="fenced"}'] == 1
 
 
 def test_votes_and_what_a_follower_fetched_are_told(tmp_path: Path) -> None:
