@@ -18,6 +18,7 @@ setup(
                 "kraftlog/_native_decode.c",
                 "kraftlog/_native_encode.c",
                 "kraftlog/_native_encode_arrow.c",
+                "kraftlog/_native_murmur2.c",
             ],
             depends=["kraftlog/_native.h"],
             extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden"],

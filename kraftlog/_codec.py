@@ -159,6 +159,10 @@ class Codec(Protocol):
 
     def murmur2(self, key: Buffer) -> int: ...
 
+    def partition_keys(
+        self, keys: BinaryColumn, *, rows: int, partitions: int, otherwise: int
+    ) -> bytearray: ...
+
 
 def load_codec(choice: str) -> Codec:
     """The twin that `choice` names; without a choice the native one if it is there."""

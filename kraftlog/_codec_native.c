@@ -2,48 +2,6 @@
  * does is said there, in docs and in code; both give the same bytes and raise the same errors. */
 #include "_native.h"
 
-static uint32_t
-load_le32(const uint8_t *data, int bytes)
-{
-    uint32_t value = 0;
-    for (int i = 0; i < bytes; i++) {
-        value |= (uint32_t)data[i] << (8 * i);
-    }
-    return value;
-}
-
-static uint32_t
-murmur2(const uint8_t *data, Py_ssize_t bytes)
-{
-    const uint32_t multiplier = 0x5bd1e995;
-    uint32_t hash = 0x9747b28c ^ (uint32_t)bytes;
-    const uint8_t *whole_end = data + (bytes & ~(Py_ssize_t)3);
-    for (; data < whole_end; data += 4) {
-        uint32_t word = load_le32(data, 4) * multiplier;
-        word = (word ^ word >> 24) * multiplier;
-        hash = hash * multiplier ^ word;
-    }
-    if (bytes & 3) {
-        hash = (hash ^ load_le32(data, (int)(bytes & 3))) * multiplier;
-    }
-    hash = (hash ^ hash >> 13) * multiplier;
-    return hash ^ hash >> 15;
-}
-
-static PyObject *
-native_murmur2(PyObject *module, PyObject *key)
-{
-    Py_buffer view;
-    (void)module;
-    if (PyObject_GetBuffer(key, &view, PyBUF_SIMPLE) < 0) {
-        return NULL;
-    }
-    static const uint8_t nothing[1]; /* An empty buffer may have no address. */
-    uint32_t hash = murmur2(view.len == 0 ? nothing : view.buf, view.len);
-    PyBuffer_Release(&view);
-    return PyLong_FromLong((long)(hash >> 31 ? (int64_t)hash - (INT64_C(1) << 32) : hash));
-}
-
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 
 static PyMethodDef methods[] = {
@@ -54,6 +12,7 @@ static PyMethodDef methods[] = {
     {"murmur2", native_murmur2, METH_O, "Kafka's hash of a key, as Java's signed 32-bit int."},
     {"offset_map_get", KEYWORDS(native_offset_map_get), "The last offset noted for a key, or -1."},
     {"offset_map_put", KEYWORDS(native_offset_map_put), "Note the last offset of each key."},
+    {"partition_keys", KEYWORDS(native_partition_keys), "The partition of each key of a column."},
     {"retain_records", KEYWORDS(native_retain_records), "What compaction keeps of a section."},
     {"shift_timestamps", KEYWORDS(native_shift_timestamps),
      "The same records for another base timestamp."},

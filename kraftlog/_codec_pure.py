@@ -1,6 +1,6 @@
 """The pure Python twin of `_codec_native`, and its oracle: the same names, bytes and errors."""
 
-from kraftlog._pure_arrow import ArrowColumns, encode_arrow
+from kraftlog._pure_arrow import ArrowColumns, encode_arrow, partition_keys
 from kraftlog._pure_compaction import offset_map_get, offset_map_put, retain_records
 from kraftlog._pure_records import (
     decode_records,
@@ -21,6 +21,7 @@ __all__ = [
     "murmur2",
     "offset_map_get",
     "offset_map_put",
+    "partition_keys",
     "retain_records",
     "shift_timestamps",
     "walk_records",

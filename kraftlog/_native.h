@@ -334,6 +334,8 @@ PyObject *native_walk_records(PyObject *module, PyObject *args, PyObject *kwargs
 PyObject *native_shift_timestamps(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *native_encode_records(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *native_encode_arrow(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *native_murmur2(PyObject *module, PyObject *key);
+PyObject *native_partition_keys(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *native_offset_map_put(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *native_offset_map_get(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *native_retain_records(PyObject *module, PyObject *args, PyObject *kwargs);

@@ -52,7 +52,9 @@ def encode(batch: Batch, compression: Compression) -> bytes | bytearray:
         )
         batch.values, batch.keys, batch.headers = [], [], None
     elif _PRODUCER.unpack_from(batch.encoded, _PRODUCER_POSITION) != (*identity, sequence):
-        batch.encoded = bytearray(batch.encoded)
+        # What was sent once may still be on its way to a socket.
+        if batch.attempts > 1 or not isinstance(batch.encoded, bytearray):
+            batch.encoded = bytearray(batch.encoded)
         _PRODUCER.pack_into(batch.encoded, _PRODUCER_POSITION, *identity, sequence)
         crc = crc32c(memoryview(batch.encoded)[CRC_START:])
         CRC.pack_into(batch.encoded, CRC_POSITION, crc)

@@ -20,6 +20,7 @@ from kraftlog._pure_records import (
     checked_timestamp_delta,
     corrupt,
     is_utf8,
+    murmur2,
     nullable,
     spans,
     varint_bytes,
@@ -315,3 +316,19 @@ def encode_arrow(
         fields += b"\0" if header_reader is None else header_reader.fields(row)
         append_record(out, row, deltas, fields)
     return out, base, highest
+
+
+def partition_keys(keys: BinaryColumn, *, rows: int, partitions: int, otherwise: int) -> bytearray:
+    """The partition of each key as an int32, as Kafka's producers choose it: toPositive(murmur2) %
+    partitions. A null has `otherwise`.
+    """
+    counts = 0 <= rows <= INT32_MAX and 1 <= partitions <= INT32_MAX
+    if not counts or not 0 <= otherwise < partitions:
+        raise ValueError(f"{rows} rows, {partitions} partitions, otherwise {otherwise}")
+    reader = _reader("key", keys, rows)
+    fields = (reader.field(row, row) for row in range(rows))
+    found = array(
+        "i",
+        (otherwise if key is None else (murmur2(key) & INT32_MAX) % partitions for key in fields),
+    )
+    return bytearray(found.tobytes())

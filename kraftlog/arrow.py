@@ -25,6 +25,7 @@ __all__ = [
     "ArrowColumns",
     "arrow_columns",
     "encode_arrow_batch",
+    "partition_keys",
     "to_arrow",
 ]
 
@@ -154,6 +155,18 @@ def encode_arrow_batch(
         max_timestamp=max_timestamp,
         **options,
     )
+
+
+def partition_keys(keys: "pa.Array", partitions: int, otherwise: int) -> "pa.Array":
+    """Where Kafka's producers send each key, as int32; nulls go to the partition `otherwise`."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    _check_binary("keys", keys.type)
+    rows = len(keys)
+    found = _codec.codec.partition_keys(
+        _binary_column(keys), rows=rows, partitions=partitions, otherwise=otherwise
+    )
+    return pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(found)], null_count=0)
 
 
 @cache

@@ -1,24 +1,25 @@
 """Arrow rows to record batches: which partition each row goes to, and where a batch ends.
 
-No object is made of a record but its key, for a moment, to be hashed.
+No object is made of a record.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import compute
 
-from kraftlog import _codec
-from kraftlog.arrow import encode_arrow_batch
+from kraftlog._batch_format import HEADER_BYTES
+from kraftlog.arrow import encode_arrow_batch, partition_keys
 from kraftlog.partition_choice import check_partition
 from kraftlog.types import Compression
 
-RECORD_OVERHEAD_BYTES = 32
-
-_POSITIVE = 0x7FFFFFFF
+FIXED_BYTES = 2
+"""Of a record: its attributes, and its timestamp, which is that of the batch."""
+PREFIX_BYTES_MAX = 36
+"""Of a record: all that is neither key, value nor header."""
 
 
 class Rows(NamedTuple):
@@ -86,26 +87,9 @@ def _chosen(topic: str, rows: Rows, partitions: int, sticky: int) -> "pa.Array |
 
 
 def _by_key(rows: Rows, partitions: int, sticky: int) -> "pa.Array":
-    keys = rows.keys
-    if keys is None:
+    if rows.keys is None:
         return pa.repeat(pa.scalar(sticky, pa.int32()), len(rows.values))
-    murmur2, data, bounds = _codec.codec.murmur2, *_bytes_of(keys)
-    hashed = [
-        (murmur2(data[start:end]) & _POSITIVE) % partitions for start, end in pairwise(bounds)
-    ]
-    found = pa.array(hashed, pa.int32())
-    if not keys.null_count:
-        return found
-    return compute.if_else(keys.is_null(), pa.scalar(sticky, pa.int32()), found)
-
-
-def _bytes_of(column: "pa.Array") -> tuple[bytes, list[int]]:
-    """The data of a binary or string column, and where in it each element begins and ends."""
-    _, offsets, data = column.buffers()
-    bounds = memoryview(offsets).cast("i")[column.offset : column.offset + len(column) + 1].tolist()
-    first = bounds[0]
-    kept = b"" if data is None else bytes(memoryview(data)[first : bounds[-1]])
-    return kept, [bound - first for bound in bounds] if first else bounds
+    return partition_keys(rows.keys, partitions, sticky)
 
 
 # -- batches
@@ -119,20 +103,16 @@ class Encoded(NamedTuple):
 def encode(
     rows: Rows, *, timestamp: int, batch_bytes: int, compression: Compression
 ) -> Iterator[Encoded]:
-    """Rows as batches of about `batch_bytes`."""
+    """Rows as batches of at most `batch_bytes`, before they are compressed; but one row at least is
+    in each, whatever its size.
+    """
     start, count = 0, len(rows.values)
-    bounds = [_bounds(column) for column in (rows.values, rows.keys) if column is not None]
-    headers = 0 if rows.headers is None else rows.headers.nbytes // max(count, 1)
-    per_row = RECORD_OVERHEAD_BYTES + headers
-
-    def size_up_to(row: int) -> int:
-        return sum(each[row] - each[start] for each in bounds) + per_row * (row - start)
-
+    size = _Sizes(rows)
     while start < count:
-        end = bisect_right(range(start + 1, count), batch_bytes, key=size_up_to) + start
-        end = min(max(end, start + 1), count)
-        if size_up_to(count) <= batch_bytes:
-            end = count
+        end = start + bisect_right(
+            range(start + 1, count + 1), batch_bytes, key=partial(size.of, start)
+        )
+        end = max(end, start + 1)
         data = encode_arrow_batch(
             rows.values,
             keys=rows.keys,
@@ -146,7 +126,53 @@ def encode(
         start = end
 
 
+class _Sizes:
+    """What rows take as a batch, at most: the bytes of their fields, and for each length what the
+    longest one needs.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        fields = [column for column in (rows.values, rows.keys) if column is not None]
+        self._bounds = [_bounds(column) for column in fields]
+        self._lists: memoryview | None = None
+        self._header_bounds: list[memoryview] = []
+        self._per_header = 0
+        longest, headers = [_longest(column) for column in fields], 0
+        if rows.headers is not None:
+            parts = rows.headers.values.flatten()
+            self._lists = _bounds(rows.headers)
+            self._header_bounds = [_bounds(part) for part in parts]
+            self._per_header = sum(_varint_bytes(_longest(part)) for part in parts)
+            headers = compute.max(rows.headers.value_lengths()).as_py() or 0
+        lengths = [*longest, headers, len(rows.values)]
+        body = sum(longest) + self._header_bytes(0, len(rows.values)) + PREFIX_BYTES_MAX
+        # Without keys there is a length of one byte all the same.
+        self._per_row = FIXED_BYTES + 2 - len(fields) + sum(map(_varint_bytes, [*lengths, body]))
+
+    def of(self, start: int, end: int) -> int:
+        fields = sum(each[end] - each[start] for each in self._bounds)
+        rows = self._per_row * (end - start)
+        return HEADER_BYTES + fields + rows + self._header_bytes(start, end)
+
+    def _header_bytes(self, start: int, end: int) -> int:
+        if self._lists is None:
+            return 0
+        first, last = self._lists[start], self._lists[end]
+        size = sum(each[last] - each[first] for each in self._header_bounds)
+        return size + self._per_header * (last - first)
+
+
+def _longest(column: "pa.Array") -> int:
+    return compute.max(compute.binary_length(column)).as_py() or 0
+
+
+def _varint_bytes(value: int) -> int:
+    return (value.bit_length() + 7) // 7
+
+
 def _bounds(column: "pa.Array") -> memoryview:
     """Where the elements begin and end."""
     offsets = column.buffers()[1]
+    if not len(column):
+        return memoryview(bytes(4)).cast("i")
     return memoryview(offsets).cast("i")[column.offset : column.offset + len(column) + 1]

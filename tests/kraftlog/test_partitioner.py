@@ -1,8 +1,11 @@
 """Partitions are chosen as Kafka's own producers choose them."""
 
 import warnings
+from array import array
 from collections import Counter
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import accumulate
 from random import Random
 
 import pytest
@@ -11,8 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftlog._codec import Codec
+from kraftlog._codec_types import INT32_MAX, BinaryColumn
 from kraftlog.partitioner import STICKY_BYTES, Partitioner, partition_of_key
-from tests.kraftlog.batches import both_twins, using
+from tests.kraftlog.batches import (
+    PURE,
+    Outcome,
+    both_twins,
+    native,
+    needs_native,
+    outcome,
+    using,
+)
 
 with warnings.catch_warnings():
     # kafka-python uses what the standard library has deprecated, which is no failure of ours.
@@ -122,3 +134,70 @@ def test_a_topic_has_partitions(key: bytes | None, partitions: int) -> None:
 def test_a_batch_has_bytes() -> None:
     with pytest.raises(ValueError, match="sticky_bytes is 0"):
         Partitioner(Random(1), sticky_bytes=0)
+
+
+# -- keys by the column
+
+
+def both(call: Callable[[Codec], object]) -> Outcome:
+    """The outcome of a call, which must be the same with either twin."""
+    ours, oracle = outcome(call, native()), outcome(call, PURE)
+    assert ours == oracle
+    return ours
+
+
+key_columns = st.lists(st.none() | st.binary(max_size=20), max_size=30)
+
+
+def _key_column(keys: Sequence[bytes | None], first: int, *, nulls: bool) -> BinaryColumn:
+    """With `first` rows before those that are meant."""
+    filled = [*[b"before"] * first, *keys]
+    offsets = array("i", [0, *accumulate(len(key or b"") for key in filled)])
+    bits = sum((key is not None) << row for row, key in enumerate(filled))
+    validity = bits.to_bytes((len(filled) + 7) // 8, "little") if nulls else None
+    return BinaryColumn(offsets.tobytes(), b"".join(key or b"" for key in filled), validity, first)
+
+
+@needs_native
+@given(key_columns, st.integers(0, 9), st.integers(1, 5_000), st.booleans())
+def test_a_column_of_keys_is_hashed_as_one_key_is(
+    keys: list[bytes | None], first: int, partitions: int, nulls: bool
+) -> None:
+    column, otherwise = _key_column(keys, first, nulls=nulls), partitions - 1
+    kind, found, _ = both(
+        lambda codec: codec.partition_keys(
+            column, rows=len(keys), partitions=partitions, otherwise=otherwise
+        )
+    )
+    assert kind == "gives"
+    expected = [
+        otherwise if key is None and nulls else (PURE.murmur2(key or b"") & INT32_MAX) % partitions
+        for key in keys
+    ]
+    assert isinstance(found, bytearray)
+    assert array("i", bytes(found)).tolist() == expected
+
+
+@needs_native
+@given(st.lists(st.integers(-9, 40), max_size=12), st.integers(-2, 14), st.integers(-2, 14))
+def test_offsets_of_keys_that_are_not_in_the_column(
+    offsets: list[int], first: int, rows: int
+) -> None:
+    def partitions(codec: Codec, validity: bytes | None) -> object:
+        column = BinaryColumn(array("i", offsets).tobytes(), bytes(range(30)), validity, first)
+        return codec.partition_keys(column, rows=rows, partitions=7, otherwise=0)
+
+    both(lambda codec: partitions(codec, None))
+    both(lambda codec: partitions(codec, b"\xaa"))
+
+
+@needs_native
+@pytest.mark.parametrize(("partitions", "otherwise"), [(0, 0), (-1, 0), (INT32_MAX + 1, 0), (3, 3)])
+def test_partitions_that_cannot_be(partitions: int, otherwise: int) -> None:
+    column = _key_column([b"k"], 0, nulls=False)
+    kind, _, _ = both(
+        lambda codec: codec.partition_keys(
+            column, rows=1, partitions=partitions, otherwise=otherwise
+        )
+    )
+    assert kind == "ValueError"

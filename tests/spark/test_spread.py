@@ -63,14 +63,55 @@ def test_batches_have_all_rows_and_about_the_size(
         batch.check_for_produce()
         assert batch.count == count
         found += [(record.key, record.value, record.timestamp) for record in batch.records()]
-        assert count == 1 or 32 * count <= batch_bytes
+        assert count == 1 or compression is not Compression.NONE or len(data) <= batch_bytes
     assert found == [(key, b"%d" % number, 5) for number, key in enumerate(column)]
 
 
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+headers = st.lists(
+    st.none() | st.lists(st.tuples(st.text(max_size=3), st.none() | st.binary(max_size=200))),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(headers, st.integers(80, 900), st.integers(0, 3))
+def test_headers_of_any_size_make_no_batch_too_large(
+    column: list[list[tuple[str, bytes | None]] | None], batch_bytes: int, cut: int
+) -> None:
+    filled = [*[[("cut", b"off")]] * cut, *column]
+    values = pa.array([b"v"] * len(filled), pa.binary())
+    rows = Rows(values, headers=pa.array(filled, HEADERS)).slice(cut, len(column))
+    found = []
+    for data, count in encode(
+        rows, timestamp=5, batch_bytes=batch_bytes, compression=Compression.NONE
+    ):
+        assert count == 1 or len(data) <= batch_bytes
+        found += [record.headers for record in RecordBatch(data).records()]
+    assert found == [tuple(each or ()) for each in column]
+
+
+def test_one_row_with_large_headers_stands_alone() -> None:
+    large: list[list[tuple[str, bytes | None]] | None] = [*[[]] * 99, [("h", bytes(900))]]
+    rows = Rows(pa.array([b"v"] * 100), headers=pa.array(large * 3, HEADERS).slice(100, 100))
+    encoded = encode(rows, timestamp=5, batch_bytes=1_000, compression=Compression.NONE)
+    found = [(count, len(data)) for data, count in encoded]
+    assert [count for count, _ in found[-1:]] == [1]
+    assert sum(count for count, _ in found) == 100
+    assert max(size for _, size in found) <= 1_000
+
+
+def test_batches_are_full() -> None:
+    rows = Rows(pa.array([bytes(100)] * 10_000), pa.array([b"%08d" % n for n in range(10_000)]))
+    batches = encode(rows, timestamp=5, batch_bytes=100_000, compression=Compression.NONE)
+    *full, _ = [len(data) for data, _ in batches]
+    assert min(full) > 97_000
+
+
 def test_headers_travel() -> None:
-    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-    headers = pa.array([[("a", b"1")], None, []], kind)
-    rows = Rows(pa.array(["x", "y", None]), headers=headers)
+    some = pa.array([[("a", b"1")], None, []], HEADERS)
+    rows = Rows(pa.array(["x", "y", None]), headers=some)
     (encoded,) = encode(rows, timestamp=5, batch_bytes=9_999, compression=Compression.NONE)
     records = RecordBatch(encoded.data).records()
     assert [record.headers for record in records] == [(("a", b"1"),), (), ()]
