@@ -38,8 +38,11 @@ class BatchReader(Travels, DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         planner = Planner(self._options)
         places = planner.partitions()
+        ids = planner.topic_ids(places)
         starts, ends = planner.starts(places), planner.ends(places)
-        ranges = [Range(place, starts[place], ends[place]) for place in places]
+        ranges = [
+            Range(place, starts[place], ends[place], ids.get(place.topic, b"")) for place in places
+        ]
         for each in ranges:
             if each.size < 0:
                 raise ConfigError(

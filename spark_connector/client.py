@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import grpc
 
@@ -24,12 +24,13 @@ from kraftlog.client_config import CommonOptions
 from kraftlog.cluster_client import ClusterClient, no_answer, not_reached
 from kraftlog.cluster_view import Node, TopicView
 from kraftlog.connection import CHANNEL_OPTIONS
-from kraftlog.errors import ConfigError, KraftError, NetworkError, UnknownTopicOrPartition
+from kraftlog.errors import ConfigError, KraftError, UnknownTopicOrPartition
 from kraftlog.offsets import Offset
 from kraftlog.resolver import resolver
 from kraftlog.retry import may_repeat, needs_new_view
 from kraftlog.rpc import broker_pb2
 from kraftlog.types import TopicPartition
+from spark_connector.loss import TopicGone
 from spark_connector.offsets import Offsets, Range
 
 FETCH_RANGE = "/kraftlog.rpc.Broker/FetchRange"
@@ -39,6 +40,13 @@ WAIT_SLACK_MS = 2_000
 """A broker that lets us wait answers so much later than it was asked to, at most."""
 
 T = TypeVar("T")
+
+
+class RangeCall(Protocol):
+    """A stream of messages that is under way."""
+
+    def __iter__(self) -> Iterator[bytes]: ...
+    def cancel(self) -> object: ...
 
 
 class Ends(NamedTuple):
@@ -123,6 +131,14 @@ class Cluster:
             ) from None
         found = self._run(self._all_topics())
         return {name: found[name] for name in sorted(found) if wanted.fullmatch(name)}
+
+    def topic_ids(self, names: Sequence[str]) -> dict[str, bytes]:
+        """Of those that exist, as of the last look."""
+        known = self._client.view.topics
+        if not known.keys() >= set(names):
+            self.existing(names)
+            known = self._client.view.topics
+        return {name: known[name].topic_id for name in names if name in known}
 
     async def _all_topics(self) -> dict[str, int]:
         self._client.watch_topics(set(), all_topics=True)
@@ -228,18 +244,19 @@ class Cluster:
         for told in reply.ends.topics:
             for part in told.partitions:
                 place = by_id[told.topic_id, part.partition]
-                self._raise_for(part, place, node)
+                self.check_reply(part, place, node)
                 found[place] = Ends(part.log_start_offset, part.high_watermark)
         if len(found) < len(places):
             raise no_answer("ends (left out)", node.address)
         return found
 
-    def _raise_for(
+    def check_reply(
         self,
         part: broker_pb2.EndsPartitionReply | broker_pb2.FetchRangeReply,
         place: TopicPartition,
         node: Node,
     ) -> None:
+        """Raise what an answer about a partition says, and take over whom it names."""
         if part.HasField("error"):
             hint = hint_of(part.error)
             if hint is not None:
@@ -294,44 +311,36 @@ class Cluster:
         sizes = [told.bytes for told in reply.estimate_bytes.ranges]
         return dict(zip(places, sizes, strict=True))
 
-    # -- reading
+    # -- reading; see `spark_connector.fetch`
 
-    def fetch_range(
-        self, wanted: Range, *, message_bytes: int, patience_ms: int
-    ) -> Iterator[bytes]:
-        """The batches of a range, from whoever leads; after a failure on from where it was.
+    @property
+    def silence(self) -> float:
+        """For so many seconds a broker may say nothing."""
+        return self._options.request_timeout_ms / 1000
 
-        The first and the last batch may reach beyond the range. An error comes through if it would
-        not go away, or if there was no progress for `patience_ms`.
-        """
-        position, failures = wanted.start, 0
-        deadline = time.monotonic() + patience_ms / 1000
-        while position < wanted.end:
-            try:
-                for reply in self._stream(wanted._replace(start=position), message_bytes):
-                    failures = 0
-                    deadline = time.monotonic() + patience_ms / 1000
-                    position = reply.next_offset
-                    yield reply.records
-                if position < wanted.end:
-                    raise NetworkError(f"{wanted.place} ended at {position}, not at {wanted.end}")
-            except KraftError as error:
-                failures += 1
-                self._pause(error, failures, deadline)
+    def leader_of(self, wanted: Range) -> tuple[Node, bytes]:
+        """Who leads the partition of a range, and the topic's id; TopicGone if the topic is."""
+        return self._run(self._leader(wanted))
 
-    def _pause(self, error: KraftError, failures: int, deadline: float) -> None:
-        """Before another attempt; where none is allowed, the error is raised."""
-        pause = self._options.backoff.pause_ms(failures, self._client.dice) / 1000
-        if not may_repeat(error, harmless=True) or time.monotonic() + pause >= deadline:
-            error.attempts = failures
-            raise error
-        if needs_new_view(error):
-            self._run(self._client.refresh_after(error))
-        time.sleep(pause)
+    async def _leader(self, wanted: Range) -> tuple[Node, bytes]:
+        name = wanted.place.topic
+        self._client.watch_topics({name})
+        deadline = time.monotonic() + MISSING_TOPIC_MS / 1000
+        while (topic := self._client.view.topics.get(name)) is None or not wanted.is_of(
+            topic.topic_id
+        ):
+            if time.monotonic() >= deadline:
+                what = "does not exist any more" if topic is None else "is another one by now"
+                raise TopicGone(f"topic {name} {what}: {wanted} was to be read")
+            await asyncio.sleep(self._options.backoff.first_ms / 1000)
+            await self._look_again()
+        node, _ = self._client.view.leader(wanted.place)
+        return node, topic.topic_id
 
-    def _stream(self, wanted: Range, message_bytes: int) -> Iterator[broker_pb2.FetchRangeReply]:
-        node, topic_id = self._run(self._leader(wanted.place))
-        request = broker_pb2.FetchRangeRequest(
+    def range_request(
+        self, wanted: Range, topic_id: bytes, message_bytes: int
+    ) -> broker_pb2.FetchRangeRequest:
+        return broker_pb2.FetchRangeRequest(
             header=header("fetch_range", 0, self._options.client_id),
             topic_id=topic_id,
             name=wanted.place.topic,
@@ -340,25 +349,8 @@ class Cluster:
             to_offset=wanted.end,
             message_bytes=message_bytes,
         )
-        call = self._fetch(node.address)(request.SerializeToString(), wait_for_ready=False)
-        try:
-            for message in call:
-                reply = broker_pb2.FetchRangeReply.FromString(message)
-                self._raise_for(reply, wanted.place, node)
-                yield reply
-        except grpc.RpcError as error:
-            raise NetworkError(
-                f"no range of {wanted.place} from {node.address}: {error}", node=node.address
-            ) from None
-        finally:
-            call.cancel()
 
-    async def _leader(self, place: TopicPartition) -> tuple[Node, bytes]:
-        topic = await self._client.ensure_topic(place.topic, timeout_ms=self.api_timeout_ms)
-        node, _ = self._client.view.leader(place)
-        return node, topic.topic_id
-
-    def _fetch(self, address: str) -> "grpc.UnaryStreamMultiCallable[bytes, bytes]":
+    def open_range(self, address: str, request: broker_pb2.FetchRangeRequest) -> RangeCall:
         target = self._resolve(address)
         channel = self._channels.get(target)
         if channel is None:
@@ -366,7 +358,17 @@ class Cluster:
                 target, options=CHANNEL_OPTIONS
             )
         fetch: grpc.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(FETCH_RANGE)
-        return fetch
+        return fetch(request.SerializeToString(), wait_for_ready=False)
+
+    def pause(self, error: KraftError, failures: int, deadline: float) -> None:
+        """Before another attempt; where none is allowed, the error is raised."""
+        pause = self._options.backoff.pause_ms(failures, self._client.dice) / 1000
+        if not may_repeat(error, harmless=True) or time.monotonic() + pause >= deadline:
+            error.attempts = failures
+            raise error
+        if needs_new_view(error):
+            self._run(self._client.refresh_after(error))
+        time.sleep(pause)
 
 
 def _value(answer: T | KraftError) -> T:

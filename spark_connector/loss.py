@@ -13,6 +13,12 @@ class DataLost(KraftError):
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+class TopicGone(KraftError):
+    """A topic that was to be read is deleted, or made anew under the same name."""
+
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def data_lost(message: str, *, fail: bool) -> None:
     """An error where `failOnDataLoss` is true, else a warning."""
     if fail:

@@ -209,6 +209,14 @@ class Range(NamedTuple):
     place: TopicPartition
     start: int
     end: int
+    topic_id: bytes = b""
+    """Of the topic that the offsets are of; empty: whichever has the name."""
+
+    def __str__(self) -> str:
+        return f"offsets {self.start} to {self.end} of {self.place}"
+
+    def is_of(self, topic_id: bytes) -> bool:
+        return self.topic_id in (b"", topic_id)
 
     @property
     def size(self) -> int:

@@ -5,13 +5,15 @@ perhaps meant; what stands for a feature that is not there yet is refused by nam
 """
 
 import difflib
+import logging
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 
 from kraftlog.client_config import without_later
-from kraftlog.client_keys import CLIENT_KEYS
+from kraftlog.client_keys import CLIENT_KEYS, REQUEST_BYTES_MAX
 from kraftlog.config_key import Scope, shorten
 from kraftlog.consumer_options import ConsumerOptions, consumer_options
 from kraftlog.durations import to_ms
@@ -25,6 +27,8 @@ from spark_connector.offsets import (
     parse_timestamp,
     parse_timestamps,
 )
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "kafka."
 BOOTSTRAP = "bootstrap.servers"
@@ -55,6 +59,9 @@ _SOURCE = (
     "fetchOffset.retryIntervalMs",
 )
 _SINK = ("topic", "includeHeaders", "delivery")
+_OWN = {"source": _SOURCE, "sink": _SINK}
+_OTHER = {"source": "sink", "sink": "source"}
+"""Whose options may stand beside one's own: a job often has one set of them for both."""
 _SPARKS_OWN = frozenset({"path", "checkpointlocation", "queryname", "outputmode"})
 """What Spark itself adds to the options of a stream."""
 
@@ -69,7 +76,46 @@ _DECIDED = {
     "value.serializer": "values are string or binary: use functions of DataFrames",
     "enable.auto.commit": "Spark keeps the offsets in its checkpoint",
     "interceptor.classes": "use functions of DataFrames",
+    "partitioner.class": "rows go by their column partition, else by their key",
+    "partitioner.ignore.keys": "rows go by their column partition, else by their key",
 }
+
+# Of Kafka's clients, and without a part to play here.
+_NO_EFFECT = {
+    "source": frozenset(
+        {
+            "allow.auto.create.topics",
+            "exclude.internal.topics",
+            "heartbeat.interval.ms",
+            "max.poll.interval.ms",
+            "partition.assignment.strategy",
+            "session.timeout.ms",
+        }
+    ),
+    "sink": frozenset(
+        {
+            "compression.gzip.level",
+            "compression.lz4.level",
+            "compression.zstd.level",
+            "metadata.max.idle.ms",
+            "partitioner.adaptive.partitioning.enable",
+            "partitioner.availability.timeout.ms",
+        }
+    ),
+}
+_NO_EFFECT_EITHER = frozenset(
+    {
+        "client.dns.lookup",
+        "connections.max.idle.ms",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "send.buffer.bytes",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
+    }
+)
+_CAPPED = ("fetch.max.bytes", "max.partition.fetch.bytes")
+"""More of them than we can is no harm: Kafka's default is 50 MiB."""
 
 LIMIT_MAX = 2**63 - 1
 
@@ -186,9 +232,10 @@ def refused(name: str, value: object, must: str) -> ConfigError:
 # -- names
 
 
-def read_given(who: str, raw: Mapping[str, str], own: Iterable[str]) -> Given:
+def read_given(who: str, raw: Mapping[str, str]) -> Given:
     """Sort what was given, by its name with or without the prefix."""
-    known = {name.lower(): name for name in own}
+    known = {name.lower(): name for name in _OWN[who]}
+    others = {name.lower(): name for name in _OWN[_OTHER[who]]}
     given = Given(who, {})
     seen: dict[str, str] = {}
     for key, value in raw.items():
@@ -203,10 +250,30 @@ def read_given(who: str, raw: Mapping[str, str], own: Iterable[str]) -> Given:
             )
         if name in known:
             given.own[name] = value
+        elif name in others:
+            _warn(f"option {others[name]} is one of a {_OTHER[who]}: a {who} leaves it out")
+        elif name in _NO_EFFECT[who] | _NO_EFFECT_EITHER:
+            _warn(f"option {PREFIX}{name} has no effect on a {who} of kraftlog")
         else:
-            given.client[name] = value
+            given.client[name] = _capped(name, value)
     _check_client(given, known.values())
     return given
+
+
+def _capped(name: str, value: str) -> str:
+    text = value.strip()
+    if name not in _CAPPED or not text.isascii() or not text.isdigit():
+        return value
+    if int(text) <= REQUEST_BYTES_MAX:
+        return value
+    _warn(f"option {PREFIX}{name} = {shorten(text)} is taken for {REQUEST_BYTES_MAX}, the most")
+    return str(REQUEST_BYTES_MAX)
+
+
+@cache
+def _warn(what: str) -> None:
+    """Once: Spark reads the options many times."""
+    logger.warning("%s", what)
 
 
 def _check_client(given: Given, own: Iterable[str]) -> None:
@@ -240,7 +307,7 @@ def _bootstrap(given: Given) -> str:
 
 
 def source_options(raw: Mapping[str, str], *, streaming: bool) -> SourceOptions:
-    given = read_given("source", raw, _SOURCE)
+    given = read_given("source", raw)
     topics = _topics(given)
     _check_mode(given, streaming=streaming)
     no_match = given.choice(
@@ -347,7 +414,7 @@ def _places(given: Given, which: str, default: str) -> Places:
 
 
 def sink_options(raw: Mapping[str, str]) -> SinkOptions:
-    given = read_given("sink", raw, _SINK)
+    given = read_given("sink", raw)
     delivery = given.choice("delivery", [each.value for each in Delivery], "at_least_once")
     if Delivery(delivery) is Delivery.EXACTLY_ONCE:
         raise NotYetSupported(
@@ -361,8 +428,11 @@ def sink_options(raw: Mapping[str, str]) -> SinkOptions:
         raise ConfigError(
             "kafka.acks = 0 of a sink", hint="use 1 or all: nobody would notice what is lost"
         )
+    topic = given.text("topic")
+    if topic == "":
+        raise refused("topic", topic, "the name of a topic")
     return SinkOptions(
-        topic=given.text("topic"),
+        topic=topic,
         include_headers=given.flag("includeHeaders", default=True),
         bootstrap=str(servers),
         config=tuple(sorted(config.items())),
@@ -375,4 +445,4 @@ SINK_BATCH_BYTES = 512 << 10
 
 
 def includes_headers(raw: Mapping[str, str]) -> bool:
-    return read_given("source", raw, _SOURCE).flag("includeHeaders", default=False)
+    return read_given("source", raw).flag("includeHeaders", default=False)

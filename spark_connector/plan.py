@@ -9,6 +9,7 @@ from kraftlog.errors import ConfigError, KraftError, UnknownTopicOrPartition
 from kraftlog.offsets import Anchor, Offset
 from kraftlog.types import TopicPartition
 from spark_connector.client import MISSING_TOPIC_MS, Cluster, Ends, cluster
+from spark_connector.loss import data_lost
 from spark_connector.offsets import Offsets, Places, Range, is_time, split
 from spark_connector.options import NoMatch, SourceOptions
 
@@ -66,6 +67,11 @@ class Planner:
             return _all_of(sizes)
         return [p for p in topics.assigned if p.partition < sizes.get(p.topic, 0)]
 
+    def topic_ids(self, partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
+        """The ids of their topics: one that is made anew has another."""
+        names = sorted({place.topic for place in partitions})
+        return self._ask(lambda: self.cluster.topic_ids(names)) if names else {}
+
     def starts(self, partitions: Iterable[TopicPartition]) -> Offsets:
         return self._resolve(self._options.starting, partitions, self._options.no_match)
 
@@ -103,7 +109,7 @@ class Planner:
         found = self._ask(lambda: self.cluster.locate(rest)) if rest else {}
         if times:
             found |= self._at_times(places.option, times, no_match)
-        self._check_named(places.option, {p: found[p] for p in rest if _is_named(rest[p])})
+        found |= self._checked(places.option, {p: found[p] for p in rest if _is_named(rest[p])})
         return {place: found[place] for place in wanted}
 
     def _at_times(
@@ -123,15 +129,24 @@ class Planner:
             place: ends[place].end if offset is None else offset for place, offset in found.items()
         }
 
-    def _check_named(self, option: str, named: Offsets) -> None:
-        """An offset that a user names must be one that there is."""
+    def _checked(self, option: str, named: Offsets) -> Offsets:
+        """The offsets that a user names; what is before the first record is lost."""
+        found: Offsets = {}
         for place, bounds in self.bounds(named).items():
-            if not bounds.start <= named[place] <= bounds.end:
+            offset = named[place]
+            if offset > bounds.end:
                 raise ConfigError(
-                    f"option {option} has {named[place]} for {place}, which has {bounds.start} to"
+                    f"option {option} has {offset} for {place}, which has {bounds.start} to"
                     f" {bounds.end}",
                     hint="use an offset in between, -1 for latest or -2 for earliest",
                 )
+            if offset < bounds.start:
+                data_lost(
+                    f"option {option} has {offset} for {place}, which begins at {bounds.start}",
+                    fail=self._options.fail_on_data_loss,
+                )
+            found[place] = max(offset, bounds.start)
+        return found
 
     def _ask(self, ask: Callable[[], T]) -> T:
         """Ask again so often as fetchOffset.numRetries says."""

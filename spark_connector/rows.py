@@ -2,15 +2,16 @@
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kraftlog.arrow import arrow_columns, to_arrow
-from kraftlog.errors import KraftError, OffsetOutOfRange
+from kraftlog.errors import KraftError, OffsetOutOfRange, RecordTooLarge
 from kraftlog.record_batch import RecordBatch, read_batches
 from kraftlog.types import TimestampType
-from spark_connector.client import Cluster, cluster
-from spark_connector.loss import data_lost
+from spark_connector.client import cluster
+from spark_connector.fetch import RangeFetch
+from spark_connector.loss import TopicGone, data_lost
 from spark_connector.offsets import Range
 from spark_connector.options import SourceOptions
 from spark_connector.schema import project
@@ -34,10 +35,13 @@ def read_range(
     while wanted.size > 0:
         try:
             yield from gatherer.read(wanted)
+            break
         except OffsetOutOfRange as error:
             wanted = _skip_lost(options, gatherer.rest(wanted), error)
-        else:
-            return
+        except TopicGone as error:
+            data_lost(error.message, fail=options.fail_on_data_loss)
+            break
+    yield from gatherer.last()
 
 
 def _skip_lost(options: SourceOptions, wanted: Range, error: KraftError) -> Range:
@@ -46,8 +50,7 @@ def _skip_lost(options: SourceOptions, wanted: Range, error: KraftError) -> Rang
     start, end = max(wanted.start, there.start), min(wanted.end, there.end)
     if (start, end) == (wanted.start, wanted.end):
         raise error
-    what = f"offsets {wanted.start} to {wanted.end} of {wanted.place} were to be read, and there"
-    message = f"{what} are {there.start} to {there.end}"
+    message = f"{wanted} were to be read, and there are {there.start} to {there.end}"
     data_lost(message, fail=options.fail_on_data_loss)
     return wanted._replace(start=start, end=max(start, end))
 
@@ -65,29 +68,39 @@ class _Gatherer:
         return wanted._replace(start=max(self._position, wanted.start))
 
     def read(self, wanted: Range) -> "Iterator[pa.RecordBatch]":
+        """What makes full batches; the rest is kept until there is more of it."""
         # The first batch may reach back to before what is wanted.
         self._position = max(self._position, wanted.start)
-        source = cluster(self._options.client.common)
-        messages = Prefetch(_messages(source, wanted, self._options), AHEAD)
+        fetch = _fetch(self._options, wanted)
+        messages = Prefetch(fetch, AHEAD, fetch.cancel)
         try:
             for message in messages:
                 for batch in read_batches(message):
                     yield from self._add(batch, wanted)
-                if self._is_enough:
-                    yield self._take()
-            if self._gathered.rows:
-                yield self._take()
         finally:
             messages.close()
+
+    def last(self) -> "Iterator[pa.RecordBatch]":
+        if self._gathered.rows:
+            yield self._take()
 
     def _add(self, batch: RecordBatch, wanted: Range) -> "Iterator[pa.RecordBatch]":
         if self._options.client.check_crcs:
             batch.check_crc()
-        if batch.timestamp_type is not self._kind and self._gathered.rows:
-            yield self._take()
+        if batch.timestamp_type is not self._kind:
+            yield from self.last()
         self._kind = batch.timestamp_type
-        batch.to_arrow_columns(self._gathered, self._position, wanted.end)
+        try:
+            batch.to_arrow_columns(self._gathered, self._position, wanted.end)
+        except RecordTooLarge:
+            # Columns have an end; one batch alone must fit.
+            if not self._gathered.rows:
+                raise
+            yield self._take()
+            batch.to_arrow_columns(self._gathered, self._position, wanted.end)
         self._position = max(self._position, min(batch.next_offset, wanted.end))
+        if self._is_enough:
+            yield self._take()
 
     @property
     def _is_enough(self) -> bool:
@@ -97,18 +110,24 @@ class _Gatherer:
         return project(to_arrow(self._gathered.finish()), self._columns, self._place, self._kind)
 
 
-def _messages(source: Cluster, wanted: Range, options: SourceOptions) -> Iterator[bytes]:
+def _fetch(options: SourceOptions, wanted: Range) -> RangeFetch:
     limit = options.client.limits.partition_max_bytes
-    return source.fetch_range(
-        wanted, message_bytes=min(limit, MESSAGE_BYTES), patience_ms=options.patience_ms
+    return RangeFetch(
+        cluster(options.client.common),
+        wanted,
+        message_bytes=min(limit, MESSAGE_BYTES),
+        patience_ms=options.patience_ms,
     )
 
 
 class Prefetch:
     """Takes from an iterator in a thread of its own, a few elements ahead of the reader."""
 
-    def __init__(self, source: Iterator[bytes], ahead: int) -> None:
+    def __init__(
+        self, source: Iterable[bytes], ahead: int, call_off: Callable[[], None] = lambda: None
+    ) -> None:
         self._source = source
+        self._call_off = call_off
         self._queue: queue.Queue[bytes | BaseException | None] = queue.Queue(ahead)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="prefetch", daemon=True)
@@ -139,8 +158,9 @@ class Prefetch:
             yield element
 
     def close(self) -> None:
-        """Nothing more is wanted. What is being fetched now comes to nothing."""
+        """Nothing more is wanted. What is being fetched now is called off."""
         self._closed.set()
+        self._call_off()
 
     def join(self) -> None:
         self._thread.join()

@@ -26,7 +26,7 @@ from kraftlog.delivery import Delivery
 from kraftlog.errors import InvalidRecord
 from kraftlog.producer import Producer
 from spark_connector.options import SinkOptions
-from spark_connector.schema import HEADERS
+from spark_connector.schema import HEADERS, arrow_schema
 from spark_connector.spread import Rows, encode, join, spread
 from spark_connector.travel import Travels
 
@@ -157,7 +157,9 @@ def _by_topic(
     rows = Rows(
         _plain(columns["value"]),
         _plain(columns["key"]) if "key" in columns else None,
-        columns[HEADERS] if HEADERS in columns and options.include_headers else None,
+        _plain_headers(columns[HEADERS])
+        if HEADERS in columns and options.include_headers
+        else None,
         columns.get("partition"),
     )
     if not batch.num_rows:
@@ -185,6 +187,11 @@ def _plain(column: "pa.Array") -> "pa.Array":
     if pa.types.is_large_string(kind):
         return column.cast(pa.string())
     return column.cast(pa.binary()) if pa.types.is_large_binary(kind) else column
+
+
+def _plain_headers(column: "pa.ListArray") -> "pa.ListArray":
+    plain = arrow_schema((HEADERS,)).field(HEADERS).type
+    return column if column.type.equals(plain) else column.cast(plain)
 
 
 # -- the producer of this process

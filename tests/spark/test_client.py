@@ -2,7 +2,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from kraftlog.admin_types import NewTopic
 from kraftlog.consumer_options import consumer_options
 from kraftlog.errors import ConfigError, KraftError, OffsetOutOfRange, UnknownTopicOrPartition
 from kraftlog.local import LocalCluster
@@ -10,6 +9,7 @@ from kraftlog.offsets import Offset
 from kraftlog.record_batch import read_batches
 from kraftlog.types import TopicPartition
 from spark_connector.client import Cluster, Ends, cluster
+from spark_connector.fetch import RangeFetch
 from spark_connector.offsets import Range
 from tests.spark.topics import fill
 
@@ -28,7 +28,7 @@ def connected(kraft_cluster: LocalCluster) -> Iterator[Cluster]:
 
 
 def read(connected: Cluster, wanted: Range) -> list[int]:
-    messages = connected.fetch_range(wanted, message_bytes=1_000, patience_ms=40_000)
+    messages = RangeFetch(connected, wanted, message_bytes=1_000, patience_ms=40_000)
     return [
         record.offset
         for message in messages
@@ -106,24 +106,3 @@ def test_a_process_has_one_connection(kraft_cluster: LocalCluster) -> None:
     again = cluster(options)
     assert again is not made
     again.close()
-
-
-@pytest.mark.slow
-@pytest.mark.drill
-@pytest.mark.kraft(controllers=1, brokers=3, faults=True)
-def test_a_range_goes_on_with_the_next_leader(kraft_cluster: LocalCluster) -> None:
-    with kraft_cluster.admin() as admin:
-        admin.create_topics([NewTopic("t", 1, 3)]).raise_for_errors()
-    for first in range(0, 1_000, 50):
-        fill(kraft_cluster, "t", 0, 50, first)
-    reader = dial(kraft_cluster.bootstrap)
-    try:
-        wanted = Range(TopicPartition("t", 0), 0, 1_000)
-        messages = reader.fetch_range(wanted, message_bytes=1_000, patience_ms=60_000)
-        found = [next(messages)]
-        kraft_cluster.kill(kraft_cluster.leader("t", 0))
-        found += messages
-    finally:
-        reader.close()
-    offsets = [r.offset for m in found for batch in read_batches(m) for r in batch.records()]
-    assert offsets == list(range(1_000))

@@ -2,12 +2,14 @@ import pickle
 
 import pytest
 
+from kraftlog.client_keys import REQUEST_BYTES_MAX
 from kraftlog.errors import ConfigError, KraftError, NotYetSupported
 from kraftlog.offsets import Offset
 from spark_connector.options import (
     NoMatch,
     SinkOptions,
     SourceOptions,
+    _warn,
     includes_headers,
     sink_options,
     source_options,
@@ -162,6 +164,60 @@ def test_no_security_is_what_there_is() -> None:
     assert source(**{"kafka.security.protocol": "plaintext"}).topics.names == ("t",)
 
 
+SOURCE_ALONE = [
+    "allow.auto.create.topics",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "session.timeout.ms",
+]
+SINK_ALONE = ["compression.zstd.level", "metadata.max.idle.ms"]
+BOTH = [
+    "client.dns.lookup",
+    "connections.max.idle.ms",
+    "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms",
+    "send.buffer.bytes",
+]
+
+
+@pytest.mark.parametrize("name", [*SOURCE_ALONE, *SINK_ALONE, *BOTH])
+def test_what_kafkas_clients_take_and_ours_have_no_use_for(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn.cache_clear()
+    given = {f"kafka.{name}": "600"}
+    read = [make for make, names in ((source, SOURCE_ALONE), (sink, SINK_ALONE)) if name in names]
+    for make in read or (source, sink):
+        make(**given)
+        make(**given)
+        said = [record.message for record in caplog.records]
+        assert len(said) == 1, "once"
+        assert f"kafka.{name} has no effect on a {make.__name__}" in said[0]
+        caplog.clear()
+
+
+def test_fetches_that_are_too_large_are_cut() -> None:
+    given = {"kafka.fetch.max.bytes": "52428800", "kafka.max.partition.fetch.bytes": "1000"}
+    limits = source(**given).client.limits
+    assert limits.max_bytes == REQUEST_BYTES_MAX
+    assert limits.partition_max_bytes == 1000
+    with pytest.raises(ConfigError, match=r"fetch.max.bytes"):
+        source(**{"kafka.fetch.max.bytes": "many"})
+
+
+def test_options_of_the_other_side_may_stand_beside_ones_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    _warn.cache_clear()
+    sink(topic="t", startingOffsets="earliest", failOnDataLoss="false")
+    source(topic="t")
+    assert [record.message for record in caplog.records] == [
+        "option startingOffsets is one of a source: a sink leaves it out",
+        "option failOnDataLoss is one of a source: a sink leaves it out",
+        "option topic is one of a sink: a source leaves it out",
+    ]
+
+
 def test_a_sink() -> None:
     plain = sink(topic="t")
     assert plain.topic == "t"
@@ -184,3 +240,7 @@ def test_what_a_sink_refuses() -> None:
         sink(**{"kafka.acks": "0"})
     with pytest.raises(ConfigError, match=r"value.serializer"):
         sink(**{"kafka.value.serializer": "x"})
+    with pytest.raises(ConfigError, match=r"partitioner.class .*column partition"):
+        sink(**{"kafka.partitioner.class": "RoundRobinPartitioner"})
+    with pytest.raises(ConfigError, match="option topic = '' must be the name of a topic"):
+        sink(topic=" ")

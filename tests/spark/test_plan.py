@@ -4,6 +4,7 @@ from kraftlog.errors import ConfigError, UnknownTopicOrPartition
 from kraftlog.local import LocalCluster
 from kraftlog.types import TopicPartition
 from spark_connector.client import Ends
+from spark_connector.loss import DataLost
 from spark_connector.offsets import Range
 from spark_connector.options import source_options
 from spark_connector.plan import Planner
@@ -65,6 +66,20 @@ def test_what_there_is_not(kraft_cluster: LocalCluster, kraft_topic: str) -> Non
     with pytest.raises(UnknownTopicOrPartition, match=f"no partition {kraft_topic}-7"):
         assigned.partitions()
     assert assigned.existing() == [place]
+
+
+def test_offsets_before_the_first_record_are_lost(
+    kraft_cluster: LocalCluster, kraft_topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(kraft_cluster, kraft_topic, 0, 10)
+    place = TopicPartition(kraft_topic, 0)
+    with kraft_cluster.admin() as admin:
+        admin.delete_records({place: 4}).raise_for_errors()
+    given = {"subscribe": kraft_topic, "startingOffsets": "2"}
+    with pytest.raises(DataLost, match=r"startingOffsets has 2 for .*, which begins at 4"):
+        plan(kraft_cluster, **given).starts([place])
+    assert plan(kraft_cluster, **given, failOnDataLoss="false").starts([place]) == {place: 4}
+    assert "startingOffsets has 2" in caplog.text
 
 
 def test_what_is_read(kraft_cluster: LocalCluster, kraft_topic: str) -> None:
