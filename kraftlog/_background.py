@@ -44,14 +44,15 @@ class Background:
         finally:
             self._group = None
 
-    def start(self, work: Coroutine[object, object, None], name: str) -> None:
-        """Run until it ends or the client closes."""
+    def start(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None] | None:
+        """Run until it ends, is cancelled, or the client closes; None if it has closed already."""
         if self._group is None or self._closing.is_set():
             work.close()
-            return
+            return None
         task = self._group.create_task(work, name=f"{self._name}: {name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def close(self) -> None:
         """Cancel all tasks and wait for them."""

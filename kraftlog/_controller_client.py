@@ -9,6 +9,7 @@ controller, also the next one, answers a repeat with the first result.
 import asyncio
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TypeAlias, TypeVar
@@ -25,9 +26,10 @@ from kraftlog._client_wire import (
     hint_of,
     parse_controller_replies,
 )
+from kraftlog._streams import ClientStream, Streams
 from kraftlog.client_config import CommonOptions
 from kraftlog.cluster_client import ClusterClient, no_answer, not_reached
-from kraftlog.connection import RequestStream, open_channel
+from kraftlog.connection import open_channel
 from kraftlog.errors import KraftError, LeaderNotAvailable, NotController
 from kraftlog.resolver import resolver
 from kraftlog.retry import Retry
@@ -35,7 +37,7 @@ from kraftlog.rpc import controller_pb2
 
 REDIRECTS_MAX = 3
 
-ControllerStream: TypeAlias = RequestStream[controller_pb2.ControllerReply]
+ControllerStream: TypeAlias = ClientStream[controller_pb2.ControllerReply]
 M = TypeVar("M", bound=Message)
 
 
@@ -51,13 +53,14 @@ class ControllerClient:
     ) -> None:
         """`cluster` is None where there are addresses of controllers and no brokers are asked."""
         self._cluster = cluster
-        self._background = background
         self._addresses = tuple(addresses)
         self._options = options
         self._retry = retry
         self._resolve = resolver(os.environ)
-        self._streams: dict[str, ControllerStream] = {}
+        self._streams = Streams(background, self._open_stream)
         self._channels: dict[str, grpc.aio.Channel] = {}
+        self._calls: Counter[str] = Counter()
+        """Those that are open on a channel."""
         self._active = ""
         self._client = secrets.token_bytes(16)
         self._sequences = count(1)
@@ -82,6 +85,12 @@ class ControllerClient:
         self._active = ""
         if self._cluster is not None:
             await self._cluster.refresh_after(error)
+        self._streams.keep(self._known_addresses())
+
+    def _known_addresses(self) -> set[str]:
+        """Where controllers listen, as far as we know; others are left alone."""
+        view = {} if self._cluster is None else self._cluster.view.controllers
+        return {*self._addresses, self._active, *(node.address for node in view.values())}
 
     async def _follow(
         self, kind: str, message: Message, remaining_ms: float, request_id: tuple[bytes, int] | None
@@ -128,21 +137,17 @@ class ControllerClient:
             if not answer.done():
                 answer.set_exception(not_reached(address))
 
-        self._stream(address).send(encode, timeout_ms=timeout_ms, on_reply=take, on_unsent=unsent)
+        stream = self._streams.get(address, "controller")
+        stream.send(encode, timeout_ms=timeout_ms, on_reply=take, on_unsent=unsent)
         return await answer
 
-    def _stream(self, address: str) -> ControllerStream:
-        stream = self._streams.get(address)
-        if stream is None:
-            stream = RequestStream(
-                address,
-                CHANNEL_OF_CONTROLLER,
-                parse=parse_controller_replies,
-                resolve=self._resolve,
-            )
-            self._streams[address] = stream
-            self._background.start(stream.run(), f"controller stream to {address}")
-        return stream
+    def _open_stream(self, address: str) -> ControllerStream:
+        return ClientStream(
+            address,
+            CHANNEL_OF_CONTROLLER,
+            parse=parse_controller_replies,
+            resolve=self._resolve,
+        )
 
     # -- who is active
 
@@ -185,11 +190,22 @@ class ControllerClient:
         call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
             f"/kraftlog.rpc.Raft/{method}"
         )
+        self._calls[address] += 1
         try:
             data = await call(request.SerializeToString(), timeout=timeout_ms / 1000)
         except grpc.aio.AioRpcError as error:
             raise no_answer(method, address) from error
+        finally:
+            self._calls[address] -= 1
+            await self._drop_channels()
         return reply_type.FromString(data)
+
+    async def _drop_channels(self) -> None:
+        """Those that lead to nobody any more."""
+        known = self._known_addresses()
+        unused = [a for a in self._channels if a not in known and not self._calls[a]]
+        for address in unused:
+            await self._channels.pop(address).close()
 
     async def close(self) -> None:
         for channel in self._channels.values():

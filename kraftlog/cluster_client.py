@@ -22,10 +22,10 @@ from kraftlog._client_wire import (
     metadata_request,
     parse_broker_replies,
 )
+from kraftlog._streams import ClientStream, Streams
 from kraftlog.client_config import CommonOptions
 from kraftlog.clock import Clock, SystemClock
 from kraftlog.cluster_view import ClusterView, Node, TopicView
-from kraftlog.connection import RequestStream
 from kraftlog.errors import (
     ErrorCode,
     KraftError,
@@ -45,7 +45,7 @@ logger = client_logger(__name__)
 PROBE_TIMEOUT_MS = 1_000
 """How long one broker may take to answer for metadata before another is asked."""
 
-BrokerStream: TypeAlias = RequestStream[broker_pb2.BrokerReply]
+BrokerStream: TypeAlias = ClientStream[broker_pb2.BrokerReply]
 T = TypeVar("T")
 
 
@@ -67,7 +67,7 @@ class ClusterClient:
         size = options.receive_buffer_bytes
         self._channel_options = (("grpc.tcp_receive_buffer_size", size),) if size > 0 else ()
         self._background = background
-        self._streams: dict[tuple[str, str], BrokerStream] = {}
+        self._streams = Streams(background, self._open_stream)
         self._good_address = ""
         self._without_news = ""
         """A broker that told what we knew already; it may hear nothing itself."""
@@ -93,20 +93,18 @@ class ClusterClient:
 
     def stream(self, address: str, purpose: str) -> BrokerStream:
         """The stream to a broker for a purpose."""
-        stream = self._streams.get((address, purpose))
-        if stream is None:
-            stream = RequestStream(
-                address,
-                CHANNEL_OF_BROKER,
-                parse=parse_broker_replies,
-                resolve=self._resolve,
-                channel_options=self._channel_options,
-                # With acks=0 a broker speaks only of what it refuses, and nobody waits for that.
-                on_stray=lambda _: self.want_refresh(),
-            )
-            self._streams[address, purpose] = stream
-            self._background.start(stream.run(), f"{purpose} stream to {address}")
-        return stream
+        return self._streams.get(address, purpose)
+
+    def _open_stream(self, address: str) -> BrokerStream:
+        return ClientStream(
+            address,
+            CHANNEL_OF_BROKER,
+            parse=parse_broker_replies,
+            resolve=self._resolve,
+            channel_options=self._channel_options,
+            # With acks=0 a broker speaks only of what it refuses, and nobody waits for that.
+            on_stray=lambda _: self.want_refresh(),
+        )
 
     def encode(self, kind: str, message: Pieces) -> Callable[[int], Pieces]:
         return broker_request(
@@ -296,6 +294,8 @@ class ClusterClient:
             has_news = metadata.offset > self.view.offset
             self._without_news = "" if has_news else self._good_address
             self.view.learn(metadata)
+            listening = {node.address for node in self.view.brokers.values()}
+            self._streams.keep(listening.union(self.options.bootstrap))
         for callback in self._on_change:
             callback()
         return failure

@@ -322,6 +322,17 @@ def test_the_quorum_and_its_voters(quorum: ToyQuorum) -> None:
         assert refused.value.code == ErrorCode.DUPLICATE_VOTER
 
 
+def test_only_channels_to_known_controllers_are_kept(quorum: ToyQuorum) -> None:
+    first, *others = quorum.addresses.split(",")
+    with Admin(bootstrap_controllers=first, api_timeout="20s") as admin:
+        for address in (first, *others):
+            assert admin.describe_quorum(address).voters
+        opened = admin._engine._admin
+        assert opened is not None
+        assert opened._core is not None
+        assert set(opened._core.controller._channels) == {first}
+
+
 # R20: list offsets: earliest, latest, by timestamp, max timestamp
 def test_offsets_are_asked_of_the_leaders(toys: ToyCluster) -> None:
     fill(toys, T0, 20)

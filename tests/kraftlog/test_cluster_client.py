@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import threading
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -188,6 +189,61 @@ def test_the_next_broker_is_asked_when_one_is_gone(toys: ToyCluster) -> None:
             toys.start(gone)
 
     run(toys.bootstrap, work)
+
+
+def streams() -> set[str]:
+    names = {task.get_name() for task in asyncio.all_tasks()}
+    return {name for name in names if "stream to" in name}
+
+
+def test_a_broker_that_comes_back_elsewhere_leaves_no_stream_behind(toys: ToyCluster) -> None:
+    bootstrap = toys.bootstrap.split(",")[0]
+
+    async def move(client: ClusterClient) -> str:
+        """Broker 2, to another port, and a question to it there."""
+        toys.stop(2)
+        before = toys.truth.ports.pop(2)
+        toys.start(2)
+        moved = f"127.0.0.1:{toys.truth.ports[2]}"
+        assert toys.truth.ports[2] != before
+        while 2 not in client.view.brokers or client.view.brokers[2].address != moved:
+            await client.refresh(timeout_ms=20_000)
+        request = broker_pb2.MetadataRequest()
+        await client.ask(moved, "metadata", request, timeout_ms=20_000, purpose="fetch")
+        return moved
+
+    async def work(client: ClusterClient) -> None:
+        places = [await move(client) for _ in range(4)]
+        until_dropped = {f"test: fetch stream to {place}" for place in places[:-1]}
+        while until_dropped & streams():
+            await client.refresh(timeout_ms=20_000)
+        assert f"test: fetch stream to {places[-1]}" in streams()
+
+    run(bootstrap, work)
+
+
+def test_a_stream_on_which_an_answer_is_waited_for_is_kept(toys: ToyCluster) -> None:
+    async def work(client: ClusterClient) -> None:
+        await client.ensure_topic("t", timeout_ms=20_000)
+        address = client.view.brokers[2].address
+        toys.faults.append(Fault("list_offsets", hold=threading.Event(), broker=2))
+        async with asyncio.TaskGroup() as tasks:
+            question = client.ask(
+                address, "list_offsets", broker_pb2.ListOffsetsRequest(), timeout_ms=20_000
+            )
+            asked = tasks.create_task(question)
+            while "list_offsets" not in toys.seen:
+                await client.refresh(timeout_ms=20_000)
+            toys.truth.running.discard(2)
+            while 2 in client.view.brokers:
+                await client.refresh(timeout_ms=20_000)
+            toys.release_held()
+            assert (await asked).HasField("list_offsets")
+        while f"test: control stream to {address}" in streams():
+            await client.refresh(timeout_ms=20_000)
+        toys.truth.running.add(2)
+
+    run(toys.bootstrap.split(",")[0], work)
 
 
 def test_a_broker_with_old_news_is_not_asked_for_ever(toys: ToyCluster) -> None:
