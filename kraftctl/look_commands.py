@@ -9,6 +9,7 @@ import click
 from kraftctl.controllers import Belief, beliefs, leader_of
 from kraftctl.exit_codes import OK, UNHEALTHY, UNREACHABLE, NotFound
 from kraftctl.output import Json, table
+from kraftctl.progress import Progress
 from kraftctl.quorum_commands import BELIEFS, belief_row, belief_rows
 from kraftctl.session import NUMBER, Session, cluster_options, command
 from kraftlog.admin_types import (
@@ -142,6 +143,7 @@ def health(
     deadline = time.monotonic() + to_seconds(within, "--within")
     calm_seconds = to_seconds(stable, "--stable")
     since: float | None = None
+    progress = Progress(session.output)
     while True:
         seen = look(session)
         seen.problems += _missing_brokers(seen, brokers)
@@ -150,10 +152,15 @@ def health(
         enough = since is not None and time.monotonic() - since >= calm_seconds
         if not wait or enough or time.monotonic() > deadline:
             break
+        progress.tell("waiting: " + "; ".join(_in_short(seen) or ["green, and to stay so"]))
         time.sleep(POLL_SECONDS)
     data: Json = {"grade": seen.grade, "problems": _problems(seen)}
     session.output.show(data, "\n".join(_verdict(seen)))
     return _exit_code(seen, good=good and (enough or not wait))
+
+
+def _in_short(seen: Look) -> list[str]:
+    return [f"{each.grade}, {each.what}" for each in seen.problems]
 
 
 def _missing_brokers(seen: Look, wanted: int) -> list[Problem]:

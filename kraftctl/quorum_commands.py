@@ -12,6 +12,7 @@ from kraftctl.exit_codes import OK, UNHEALTHY, Conflict, NotFound
 from kraftctl.node_names import node_number
 from kraftctl.output import Json, table
 from kraftctl.places import check_address
+from kraftctl.progress import Progress
 from kraftctl.session import Session, cluster_options, command
 from kraftlog.admin_types import QuorumDescription
 from kraftlog.durations import to_seconds
@@ -129,6 +130,7 @@ def _wait_voters(session: Session, wanted: int) -> Mapping[str, Belief]:
     """Until a leader has committed so many voters; TimeoutError_ says who is there."""
     deadline = time.monotonic() + to_seconds(session.timeout, "--timeout")
     need: tuple[int, int] | None = None
+    progress = Progress(session.output)
     while True:
         found = _beliefs_so_far(session)
         leader = leader_of(found.values())
@@ -138,9 +140,10 @@ def _wait_voters(session: Session, wanted: int) -> Mapping[str, Belief]:
             need = leader.epoch, leader.end_offset  # the record of the voters is before that
         if leader is not None and need is not None and leader.high_watermark >= need[1]:
             return found
+        text, hint = _missing(found, leader, wanted)
         if time.monotonic() > deadline:
-            text, hint = _missing(found, leader, wanted)
             raise TimeoutError_(text, hint=hint)
+        progress.tell(f"waiting: {text}")
         time.sleep(POLL_SECONDS)
 
 
@@ -210,9 +213,16 @@ def add(session: Session, address: str) -> int:
 
     cluster_id, endpoint = _leads(session)
 
+    progress = Progress(session.output)
+
     async def act(client: "QuorumClient") -> int:
         newcomer = decode_key((await client.describe(address)).node)
-        await client.add_voter_in_time(cluster_id, Voter(newcomer, address))
+
+        async def tell(error: KraftError) -> None:
+            if progress.is_due:
+                progress.tell(f"{error.message}: {await _how_far(client, address)}")
+
+        await client.add_voter_in_time(cluster_id, Voter(newcomer, address), tell)
         return newcomer.node_id
 
     node = _changed(lambda: with_controllers(session, act, [endpoint], patient=True))
@@ -247,6 +257,15 @@ def remove(session: Session, node: str) -> int:
         f"{gone} is no longer a voter; undo, while it runs: kraftctl quorum add HOST:PORT",
     )
     return OK
+
+
+async def _how_far(client: "QuorumClient", address: str) -> str:
+    try:
+        there = (await client.describe(address)).end_offset
+        end = (await client.find_leader()).end_offset
+    except KraftError as error:
+        return short(error)
+    return f"its log ends at {there}, that of the leader at {end}"
 
 
 def _changed(change: Callable[[], T]) -> T:

@@ -325,4 +325,7 @@ def _shown(session: Session) -> "QuorumOutput":
         def show(self, data: Json, text: str) -> None:
             session.output.show(data, text)
 
+        def note(self, text: str) -> None:
+            session.output.note(text)
+
     return Shown(session.output.command, as_json=False)

@@ -16,6 +16,7 @@ from kraftctl.exit_codes import OK, Conflict, error_of
 from kraftctl.local_commands import nodes_of
 from kraftctl.output import Json
 from kraftctl.places import DEFAULT_CLUSTER, local_bootstrap
+from kraftctl.progress import Progress
 from kraftctl.session import Session, command, output_option
 from kraftctl.supervisor import (
     Shape,
@@ -25,6 +26,7 @@ from kraftctl.supervisor import (
     supervise,
 )
 from kraftlog.errors import ConfigError, TimeoutError_
+from kraftlog.local.layout import is_listening, load
 
 BASE_PORT = 19_000
 LOG = "supervisor.log"
@@ -87,7 +89,7 @@ def up(
         _grow(session, shape)
     else:
         with _interrupted(session, name):
-            _start_detached(shape)
+            _start_detached(session, shape)
     described = ask(socket_path(shape.directory, os.environ), "ps")
     _ready(session, name, wanted, described)
     return OK
@@ -171,7 +173,7 @@ def _grow(session: Session, shape: Shape) -> None:
         ask(path, "add-broker")
 
 
-def _start_detached(shape: Shape) -> None:
+def _start_detached(session: Session, shape: Shape) -> None:
     """A supervisor of its own session, which says when it is ready by answering."""
     make_directory(shape.directory)
     log = os.path.join(shape.directory, LOG)
@@ -188,7 +190,7 @@ def _start_detached(shape: Shape) -> None:
         setsid=True,
     )
     try:
-        ended = _wait_ready(pid, shape.directory)
+        ended = _wait_ready(pid, shape.directory, Progress(session.output))
     except BaseException:
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGTERM)
@@ -198,7 +200,7 @@ def _start_detached(shape: Shape) -> None:
         raise _failure(log, begun, ended)
 
 
-def _wait_ready(pid: int, directory: str) -> int | None:
+def _wait_ready(pid: int, directory: str, progress: Progress) -> int | None:
     """Until the supervisor answers; if it ends instead, its exit code."""
     deadline = time.monotonic() + START_SECONDS
     while not is_running(directory):
@@ -210,8 +212,19 @@ def _wait_ready(pid: int, directory: str) -> int | None:
                 f"the cluster was not ready within {START_SECONDS:.0f} s",
                 hint=f"what it said: {directory}/{LOG}",
             )
+        if progress.is_due:
+            progress.tell(f"waiting for {_waiting_for(directory)}")
         time.sleep(POLL_SECONDS)
     return None
+
+
+def _waiting_for(directory: str) -> str:
+    """What a cluster that starts is still without."""
+    layout = load(directory)
+    if layout is None:
+        return "the quorum to be formed"
+    missing = [each.name for each in layout.members if not is_listening(each)]
+    return f"{', '.join(missing)} to listen" if missing else "all to be in service"
 
 
 def _failure(log: str, begun: int, code: int) -> Exception:

@@ -4,7 +4,7 @@ The unary calls: for tools that ask now and then. Whoever proposes a lot uses `q
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -36,6 +36,9 @@ Description = raft_pb2.DescribeQuorumReply
 
 
 R = TypeVar("R", bound=Message)
+
+OnWait = Callable[[KraftError], Awaitable[None]]
+"""Is told again and again why a change of the voters has to wait."""
 
 
 class QuorumClient:
@@ -124,7 +127,9 @@ class QuorumClient:
         reply = await self._call(leader, "AddVoter", request, raft_pb2.AddVoterReply)
         raise_refusal(reply.header, leader)
 
-    async def add_voter_in_time(self, cluster_id: Uuid, voter: Voter) -> None:
+    async def add_voter_in_time(
+        self, cluster_id: Uuid, voter: Voter, on_wait: OnWait | None = None
+    ) -> None:
         """The same, through whoever leads, and again while the reason against it is a passing one:
         an observer that has just begun needs a moment to catch up.
         """
@@ -137,6 +142,9 @@ class QuorumClient:
             except KraftError as error:
                 if refusal_of(error) not in PASSING or loop.time() >= give_up_at:
                     raise
+                reason = error
+            if on_wait is not None:
+                await on_wait(reason)
             await asyncio.sleep(RETRY_MS / 1000)
 
     async def remove_voter(self, leader: str, cluster_id: Uuid, key: ReplicaKey) -> None:

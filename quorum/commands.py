@@ -156,7 +156,7 @@ def join(config: ServerConfig, seed: str, output: Output, *, observer: bool, res
     resolve = resolver(os.environ)
 
     async def beside(server: ControllerServer) -> None:
-        await become_voter(server, resolve)
+        await become_voter(server, resolve, output.note)
 
     async def run() -> int:
         async with QuorumClient((seed,), resolve=resolve) as client:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from kraftlog.errors import KraftError, NetworkError, NotLeaderError
 from kraftlog.resolver import Resolve
@@ -15,20 +16,43 @@ logger = logging.getLogger(__name__)
 
 RETRY_MS = 100
 TIMEOUT_MS = 5_000
+TELL_MS = 1_000
 
 
 class NodeIdTaken(AlreadyFormatted):
     """A voter with our node id exists, on another disk."""
 
 
-async def become_voter(server: ControllerServer, resolve: Resolve) -> None:
-    """Returns once we are a voter. The request may be repeated: a second one finds us there."""
+async def become_voter(
+    server: ControllerServer, resolve: Resolve, tell: Callable[[str], None] = logger.info
+) -> None:
+    """Returns once we are a voter. The request may be repeated: a second one finds us there.
+
+    Where that takes long, `tell` hears once a second how far we are.
+    """
     node, itself = server.node, Voter(server.identity.key, server.address.endpoint)
+    tell_at_ms = node.now_ms() + TELL_MS
     async with QuorumClient((), resolve=resolve, timeout_ms=TIMEOUT_MS) as client:
         while not node.core.is_voter:
             await _try(client, node, itself, server)
+            if node.now_ms() >= tell_at_ms:
+                tell(await _how_far(client, node))
+                tell_at_ms = node.now_ms() + TELL_MS
             await asyncio.sleep(RETRY_MS / 1000)
     logger.info("node %d is a voter", itself.key.node_id)
+
+
+async def _how_far(client: QuorumClient, node: RaftNode) -> str:
+    leader = node.core.leader
+    if leader is None:
+        return "looking for the leader"
+    try:
+        end = (await client.describe(leader.endpoint)).end_offset
+    except KraftError:
+        return f"the leader at {leader.endpoint} does not answer"
+    own = node.core.log.end_offset
+    state = "catching up" if own < end else "caught up, waits to be a voter"
+    return f"{state}: the log ends at {own}, that of leader {leader.key.node_id} at {end}"
 
 
 async def _try(

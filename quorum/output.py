@@ -29,6 +29,11 @@ class Output:
             for warning in self.warnings:
                 sys.stderr.write(f"warning: {warning}\n")
 
+    def note(self, text: str) -> None:
+        """How far it is: never mixed with data."""
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
     def fail(self, error: KraftError) -> None:
         """What went wrong and what to do about it."""
         if self._as_json:

@@ -26,6 +26,7 @@ FIRST_CONTROLLER_ID = 101
 FIRST_BROKER_ID = 1
 FILE = "cluster.json"
 LOCK = ".lock"
+LISTENING_SECONDS = 0.2
 HOST = "127.0.0.1"
 CLIENTS = "clients"
 
@@ -210,6 +211,14 @@ def check_ports(members: Iterable[Member]) -> None:
                     f"{HOST}:{port} is taken, and {member.name} shall listen there",
                     hint=f"who has it: ss -ltnp 'sport = :{port}'",
                 )
+
+
+def is_listening(member: Member) -> bool:
+    """Whether a node takes connections already."""
+    with contextlib.suppress(OSError):
+        socket.create_connection((HOST, member.port), LISTENING_SECONDS).close()
+        return True
+    return False
 
 
 def _is_free(port: int) -> bool:

@@ -1,5 +1,6 @@
 import pytest
 
+from kraftctl import progress
 from tests.kraftctl.conftest import Run, invoke
 
 
@@ -35,12 +36,18 @@ def test_status_tells_scripts_what_it_shows_people(kraftctl: Run, topic: str) ->
         assert 0 <= broker["heartbeat_ago_ms"] < 60_000
 
 
-def test_health_misses_brokers_that_never_came(kraftctl: Run) -> None:
+def test_health_misses_brokers_that_never_came(
+    kraftctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there = len(kraftctl("node", "ls", "-o", "json").data)  # type: ignore[arg-type] # a list
     assert kraftctl("health", "--min-nodes", str(there)).code == 0
     ran = kraftctl("health", "--min-nodes", str(there + 1), "--for", "yellow")
     assert ran.code == 3
     assert f"{there} of {there + 1} brokers are in service" in ran.out
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    late = kraftctl("health", "--wait", "--min-nodes", str(there + 1), "--within", "1s")
+    waited = f"waiting: red, {there} of {there + 1} brokers are in service"
+    assert (late.code, waited in late.err.splitlines()) == (3, True)
 
 
 @pytest.mark.slow

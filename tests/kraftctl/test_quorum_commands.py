@@ -1,12 +1,17 @@
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
+from kraftctl import progress
 from kraftctl.controllers import leader_of
 from kraftctl.quorum_commands import belief_row
 from kraftlog.admin_types import QuorumDescription, ReplicaProgress, Voter
-from kraftlog.errors import NetworkError
+from kraftlog.errors import KraftError, NetworkError
 from kraftlog.types import Uuid
+from quorum.client import QuorumClient
+from quorum.core.messages import Refusal
+from quorum.core.messages import Voter as QuorumVoter
 from tests.kraftctl.conftest import Run, invoke
 
 ID = Uuid(b"x" * 16)
@@ -74,9 +79,33 @@ def test_voters_that_do_not_exist_are_refused(kraftctl: Run) -> None:
 
 
 @pytest.mark.slow
-def test_who_is_missing_is_said(kraftctl: Run) -> None:
+def test_a_newcomer_that_lags_is_waited_for_and_that_is_told(
+    kraftctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add, refused = QuorumClient.add_voter, count(1)
+
+    async def add_late(self: QuorumClient, leader: str, cluster: Uuid, voter: QuorumVoter) -> None:
+        if next(refused) < 3:
+            raise KraftError(Refusal.NOT_CAUGHT_UP.text)
+        await add(self, leader, cluster, voter)
+
+    monkeypatch.setattr(QuorumClient, "add_voter", add_late)
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    controllers = kraftctl("quorum", "status", "-o", "json").pick("controllers")
+    assert isinstance(controllers, list)
+    ran = kraftctl("quorum", "add", controllers[0]["address"])
+    assert (ran.code, next(refused)) == (6, 4)  # it is a voter already
+    lines = [line for line in ran.err.splitlines() if line.startswith("not caught up: its log")]
+    assert len(lines) == 2
+
+
+@pytest.mark.slow
+def test_who_is_missing_is_said(kraftctl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     late = kraftctl("quorum", "status", "--wait", "--voters", "9", "--timeout", "1s")
     assert (late.code, "1 of 9 voters so far: 101" in late.err) == (4, True)
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    told = kraftctl("quorum", "status", "--wait", "--voters", "9", "--timeout", "1s")
+    assert "waiting: 1 of 9 voters so far: 101" in told.err.splitlines()
     nobody = invoke(
         "quorum", "status", "--wait", "--voters", "3", "-b", "127.0.0.1:1", "--timeout", "1s"
     )

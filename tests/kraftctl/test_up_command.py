@@ -3,16 +3,19 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kraftctl import progress
 from kraftctl.exit_codes import Conflict
 from kraftctl.places import Places
-from kraftctl.up_command import new_topic, setting
+from kraftctl.up_command import _waiting_for, new_topic, setting
 from kraftlog.errors import ConfigError
+from kraftlog.local.layout import BROKER, HOST, Layout
 from tests.kraftctl.conftest import invoke
 from tests.waiting import wait_until
 
@@ -67,13 +70,17 @@ def test_a_directory_for_the_data_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_lives_and_goes_where_it_was_told(tmp_path: Path) -> None:
+def test_a_cluster_lives_and_goes_where_it_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
     mine = tmp_path / "mine"
-    up = ("up", "-d", "-c", "1", "-n", "1", "--any-port", "--data", str(mine), "-q")
+    up = ("up", "-d", "-c", "1", "-n", "1", "--any-port", "--data", str(mine))
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
     started = invoke(*up, "-o", "json", env=env)
     try:
-        assert (started.code, started.err) == (0, "")
+        assert started.code == 0
+        assert started.err.startswith("waiting for the quorum to be formed\n")
         assert started.pick("directory") == str(mine)
         assert (mine / "c1" / "meta.properties").exists()
         assert invoke("status", env=env).code == 0
@@ -84,6 +91,16 @@ def test_a_cluster_lives_and_goes_where_it_was_told(tmp_path: Path) -> None:
     assert invoke("purge", "-y", env=env).code == 0
     assert not mine.exists()
     assert invoke("purge", "-y", env=env).code == 5
+
+
+def test_what_a_cluster_that_starts_waits_for(tmp_path: Path) -> None:
+    assert _waiting_for(str(tmp_path)) == "the quorum to be formed"
+    layout = Layout(str(tmp_path), [], {}, "fast")
+    layout.add(BROKER, metrics=False)
+    layout.save()
+    assert _waiting_for(str(tmp_path)) == "b1 to listen"
+    with socket.create_server((HOST, layout.find("b1").port)):
+        assert _waiting_for(str(tmp_path)) == "all to be in service"
 
 
 def _begun(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:

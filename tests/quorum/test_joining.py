@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kraftlog.clock import SystemClock
+from quorum import joining
 from quorum.directory import format_directory
 from quorum.joining import NodeIdTaken, become_voter
 from quorum.journal import JournalApplication
@@ -24,7 +25,12 @@ def prepare(one: Cell, directory: Path, node_id: int) -> None:
     )
 
 
-def test_newcomers_catch_up_and_become_voters(tmp_path: Path) -> None:
+def test_newcomers_catch_up_and_become_voters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "TELL_MS", 0)
+    told: list[str] = []
+
     async def story() -> None:
         async with cell(tmp_path, nodes=1) as one:
             for number in range(50):
@@ -33,8 +39,9 @@ def test_newcomers_catch_up_and_become_voters(tmp_path: Path) -> None:
                 prepare(one, tmp_path, node_id)
                 server = await one.start(node_id)
                 assert not server.node.core.is_voter
-                await become_voter(server, str)
+                await become_voter(server, str, told.append)
                 assert server.node.core.is_voter
+            assert any(", that of leader 101 at " in each for each in told), told
             leader = await one.leader()
             assert [each.key.node_id for each in leader.node.core.voters.voters] == [101, 102, 103]
             await one.propose(b"with three")
