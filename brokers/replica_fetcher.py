@@ -123,6 +123,7 @@ class SourceFetcher:
         self._refused_session = False  # the source has no room: every fetch names everything
         self._known_as: ReplicaIdentity | None = None  # the registration that the session is of
         self._changed = asyncio.Event()
+        self._is_retired = False
         self._parked: FetchRequest | None = None
         self._wake_planned = False
         self._paused: list[tuple[float, int, Followed]] = []
@@ -175,15 +176,15 @@ class SourceFetcher:
     # -- the task
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled, or retired."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._link.run(), name="link")
-            tasks.create_task(self._fetch_on(), name="fetch")
+            link = tasks.create_task(self._link.run(), name="link")
+            await self._fetch_on()
+            link.cancel()
 
     async def _fetch_on(self) -> None:
         failures = 0
-        while True:
-            await self._wait_for_work()
+        while await self._has_work():
             self._check_identity()
             request = self._next_request()
             reply = await self._exchange(request)
@@ -203,10 +204,12 @@ class SourceFetcher:
             self._known_as = identity
             self._lose_session()
 
-    async def _wait_for_work(self) -> None:
-        while not self._dirty and not self._named:
+    async def _has_work(self) -> bool:
+        """Waits for some; False if none will come."""
+        while not self._dirty and not self._named and not self._is_retired:
             self._changed.clear()
             await self._changed.wait()
+        return not self._is_retired
 
     def _next_request(self) -> FetchRequest:
         parts = []
@@ -409,6 +412,12 @@ class SourceFetcher:
         while self._paused and self._paused[0][0] <= now:
             self._ask_again(heappop(self._paused)[2])
         self._set_pause_timer()
+
+    def retire(self) -> None:
+        """Nothing is followed here any more, and will not be: end when what is begun is done."""
+        self._is_retired = True
+        self._changed.set()
+        self.close()
 
     def close(self) -> None:
         if self._pause_timer is not None:

@@ -157,6 +157,7 @@ class ReplicaManager:
             await self._configure(frozenset(change.configs))
         if change.brokers:
             await self._brokers_changed(frozenset(change.brokers))
+        self._retire_fetchers()
 
     def _check_registered(self, view: ClusterView) -> None:
         here, epoch = view.broker(self.broker_id), self._broker_epoch()
@@ -286,7 +287,7 @@ class ReplicaManager:
             parked=dict(self.purgatory.counts),
             sessions=len(self.fetches.sessions),
             isr_changes=len(self._alters),
-            fetchers=sum(1 for fetcher in self._fetchers.values() if len(fetcher)),
+            fetchers=len(self._fetchers),
             damaged=len(self.table.damaged),
         )
 
@@ -339,6 +340,12 @@ class ReplicaManager:
     def unfollow(self, partition: Partition) -> None:
         for fetcher in self._fetchers.values():
             fetcher.remove(partition.id)
+
+    def _retire_fetchers(self) -> None:
+        """A broker of which we follow nothing may be gone for ever."""
+        for source, fetcher in list(self._fetchers.items()):
+            if not fetcher:
+                self._fetchers.pop(source).retire()
 
     def _identity(self) -> ReplicaIdentity:
         return ReplicaIdentity(self.broker_id, self._broker_epoch())

@@ -110,7 +110,11 @@ class DirectLink:
         return frozenset(self._ends) in self._cluster.cuts
 
     async def run(self) -> None:
-        await asyncio.Event().wait()
+        self._cluster.links.append(self._ends)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._cluster.links.remove(self._ends)
 
 
 class Broker:
@@ -182,6 +186,8 @@ class Cluster(AbstractAsyncContextManager["Cluster"]):
         self.brokers: dict[int, Broker] = {}
         self.cuts: set[frozenset[int]] = set()
         self.fetches = 0
+        self.links: list[tuple[int, int]] = []
+        """Who has a link open to fetch from whom."""
         self.news = asyncio.Event()
         self._running: dict[int, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()

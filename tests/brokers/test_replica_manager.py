@@ -193,3 +193,24 @@ async def test_a_damaged_copy_that_may_be_the_last_one_stays_as_it_is(tmp_path: 
         assert refused.error.code == ErrorCode.KAFKA_STORAGE_ERROR
         assert cluster.brokers[3].manager.counts().damaged == 1
         assert has_directory(tmp_path, "t-0")
+
+
+@async_test
+async def test_a_broker_of_which_nothing_is_followed_any_more_is_not_asked(tmp_path: Path) -> None:
+    async with Cluster(tmp_path) as cluster:
+        topic = await cluster.create("t", min_insync=2)
+        await cluster.produce(topic, b"a")
+        assert sorted(cluster.links) == [(2, 1), (3, 1)]
+        for leader, links in ((2, [(1, 2), (3, 2)]), (1, [(2, 1), (3, 1)])):
+            await cluster.elect(topic, leader)
+            await cluster.produce(topic, b"b")
+            await linked(cluster, links)
+        await cluster.in_sync(topic, 1, 2, 3)
+        await cluster.replicated(topic)
+        cluster.change(lambda controller: controller.remove(topic))
+        await until(lambda: not cluster.links)
+        assert [each.manager.counts().fetchers for each in cluster.brokers.values()] == [0, 0, 0]
+
+
+async def linked(cluster: Cluster, links: list[tuple[int, int]]) -> None:
+    await until(lambda: sorted(cluster.links) == links)
