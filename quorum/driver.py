@@ -21,6 +21,7 @@ from quorum.core.config import RaftConfig
 from quorum.core.effects import (
     Append,
     AppendSnapshotChunk,
+    CheckSnapshot,
     Committed,
     DropLogBelow,
     DropSnapshot,
@@ -52,7 +53,7 @@ from quorum.core.messages import (
 from quorum.core.raft import RaftCore
 from quorum.core.replica import Draw
 from quorum.state_machine import Applier, StateMachine
-from quorum.store import Store
+from quorum.store import Download, Store
 
 
 class Outlet(Protocol):
@@ -68,6 +69,10 @@ class Outlet(Protocol):
 
     def start_flush(self) -> None:
         """Run `Driver.flush` off the loop, then `Driver.flush_done` on it."""
+        ...
+
+    def start_check(self, download: Download) -> None:
+        """Run `Driver.check_download` off the loop, then `Driver.check_done` on it."""
         ...
 
     def proposed(self, token: int, offset: int) -> None:
@@ -209,6 +214,16 @@ class Driver:
         self._start_flush()
         self.perform()
 
+    def check_download(self, download: Download) -> None:
+        """Off the loop."""
+        self._store.check_download(download)
+
+    def check_done(self, download: Download) -> None:
+        if self._store.end_check(download):
+            is_sound = download.checked is not None
+            self.core.snapshot_checked(download.id, self._now(), is_sound=is_sound)
+            self.perform()
+
     def apply(self) -> None:
         """One slice of committed records to the state machine."""
         self.applier.step()
@@ -240,8 +255,10 @@ class Driver:
                 self._store.truncate(end_offset)
             case DropLogBelow(snapshot=snapshot):
                 self._store.drop_below(snapshot)
-            case StartSnapshot() | AppendSnapshotChunk() | FinishSnapshot() | DropSnapshot():
+            case StartSnapshot() | AppendSnapshotChunk() | CheckSnapshot():
                 self._perform_download(effect)
+            case FinishSnapshot() | DropSnapshot():
+                self._end_download(effect)
             case _:
                 self._perform_news(effect)
 
@@ -268,25 +285,24 @@ class Driver:
                 )
 
     def _perform_download(
-        self, effect: StartSnapshot | AppendSnapshotChunk | FinishSnapshot | DropSnapshot
+        self, effect: StartSnapshot | AppendSnapshotChunk | CheckSnapshot
     ) -> None:
         match effect:
             case StartSnapshot(snapshot=snapshot):
                 self._store.start_download(snapshot)
             case AppendSnapshotChunk(snapshot, position, data):
                 self._store.append_chunk(snapshot, position, data)
+            case CheckSnapshot(snapshot=snapshot):
+                self._outlet.start_check(self._store.begin_check(snapshot))
+
+    def _end_download(self, effect: FinishSnapshot | DropSnapshot) -> None:
+        match effect:
             case DropSnapshot():
                 self._store.drop_download()
             case FinishSnapshot(snapshot=snapshot):
-                self._finish_download(snapshot)
-
-    def _finish_download(self, snapshot: SnapshotId) -> None:
-        voters = self._store.finish_download(snapshot)
-        if voters is None:
-            self.core.snapshot_rejected(snapshot, self._now())
-            return
-        self.core.snapshot_loaded(snapshot, voters, self._now())
-        self.applier.load(self._store.open_snapshot(snapshot))
+                found = self._store.finish_download(snapshot)
+                self.core.snapshot_loaded(snapshot, found.voters, self._now())
+                self.applier.load(found)
 
     def _perform_news(self, effect: Effect) -> None:
         match effect:

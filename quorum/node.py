@@ -35,7 +35,7 @@ from quorum.core.raft import RaftCore
 from quorum.core.replica import Draw
 from quorum.driver import Driver
 from quorum.state_machine import StateMachine
-from quorum.store import Store
+from quorum.store import Download, Store
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +127,7 @@ class RaftNode:
         self._reads: dict[int, OnRead] = {}
         self._applied: list[tuple[int, asyncio.Future[None]]] = []
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="raft-flush")
+        self._checker = ThreadPoolExecutor(1, thread_name_prefix="raft-check")
         self.counts = NodeCounts()
         self.observe_commit: Observe = _nobody_observes
         """Is told how long each batch took from its append to its commit, in seconds."""
@@ -294,7 +295,8 @@ class RaftNode:
         finally:
             if self._timer:
                 self._timer.cancel()
-            await self._loop.run_in_executor(None, self._flusher.shutdown)
+            for executor in (self._flusher, self._checker):
+                await self._loop.run_in_executor(None, executor.shutdown)
 
     async def _step_forever(self) -> None:
         while True:
@@ -425,6 +427,21 @@ class RaftNode:
             # A failure is raised in the node's own task, which ends the process.
             self._inbox.append(lambda driver: driver.flush_done(flush.result()))
             self._wake.set()
+
+    def start_check(self, download: Download) -> None:
+        check = self._loop.run_in_executor(self._checker, self.store.check_download, download)
+
+        def done(check: asyncio.Future[None]) -> None:
+            if not check.cancelled():
+                # As with a flush: a disk that cannot be read or synced ends the process.
+                self._inbox.append(lambda driver: self._check_done(driver, download, check))
+                self._wake.set()
+
+        check.add_done_callback(done)
+
+    def _check_done(self, driver: Driver, download: Download, check: asyncio.Future[None]) -> None:
+        check.result()
+        driver.check_done(download)
 
     def proposed(self, token: int, offset: int) -> None:
         while self._batch_times and self._batch_times[0][0] <= token:

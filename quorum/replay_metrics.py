@@ -23,3 +23,8 @@ def register_replay(registry: Registry, node: RaftNode, snapshots: SnapshotKeepe
         snapshots.age_seconds,
     )
     gauge("kraftlog_snapshot_bytes", "Of the newest snapshot.", snapshots.newest_bytes)
+    registry.counter_of(
+        "kraftlog_snapshots_rejected_total",
+        "Snapshots of the leader that were downloaded and made no sense.",
+        lambda: node.core.snapshots_rejected,
+    )

@@ -83,6 +83,11 @@ def write_snapshot(
 def publish(files: Files, directory: str, snapshot: SnapshotId, part: File) -> None:
     """A complete `.part` becomes a snapshot, durably."""
     part.sync()
+    place(files, directory, snapshot, part)
+
+
+def place(files: Files, directory: str, snapshot: SnapshotId, part: File) -> None:
+    """The same for one that is synced."""
     part.rename(f"{directory}/{snapshot_name(snapshot)}")
     part.close()
     files.sync_dir(directory)

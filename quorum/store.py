@@ -8,6 +8,7 @@ here.
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from kraftlog._check import invariant
 from kraftlog.clock import Clock
@@ -25,7 +26,7 @@ from quorum.snapshot_file import (
     Snapshot,
     open_snapshot,
     parse_name,
-    publish,
+    place,
     read_timestamp,
     snapshot_name,
     write_snapshot,
@@ -56,8 +57,21 @@ def format_store(files: Files, directory: str, clock: Clock, voters: VoterSet | 
     files.sync_dir(directory)
 
 
+@dataclass(slots=True, eq=False)
+class Download:
+    """A snapshot of the leader, in a file that nobody else looks at yet."""
+
+    id: SnapshotId
+    file: File
+    in_check: bool = False
+    """A thread reads it: it may be given up, but it stays until that thread is done."""
+    checked: Snapshot | None = None
+
+
 class Store:
-    """Opened files of one replica. `flush` may run in another thread while the rest goes on."""
+    """Opened files of one replica. `flush` and `check_download` may run in other threads while the
+    rest goes on.
+    """
 
     def __init__(
         self, files: Files, directory: str, clock: Clock, config: LogConfig | None = None
@@ -68,7 +82,8 @@ class Store:
         self.directory = log_directory(directory)
         self._election_path = f"{self.directory}/{ELECTION_FILE}"
         self.election = read_election(files, self._election_path)
-        self._download: tuple[SnapshotId, File] | None = None
+        self._download: Download | None = None
+        self._downloads_begun = 0
         self._recent = RecentBatches()
         self.records_fetched = 0
         self._snapshots = self._find_snapshots()
@@ -204,7 +219,10 @@ class Store:
         self.log.purge()
 
     def close(self) -> None:
-        self.drop_download()
+        """Nothing of it runs in another thread any more."""
+        if self._download:
+            self._discard(self._download)
+            self._download = None
         self.log.close()
 
     # -- snapshots
@@ -275,40 +293,65 @@ class Store:
 
     def start_download(self, snapshot: SnapshotId) -> None:
         self.drop_download()
-        # Not the name under which a snapshot of our own is being written, maybe the same one.
-        path = f"{self.directory}/{snapshot}-download{PART_SUFFIX}"
-        file = self._files.open(path, create=True)
+        # Not the name under which a snapshot of our own is being written, maybe the same one, nor
+        # that of a download that was given up while a thread read it.
+        self._downloads_begun += 1
+        name = f"{snapshot}-download-{self._downloads_begun}{PART_SUFFIX}"
+        file = self._files.open(f"{self.directory}/{name}", create=True)
         file.truncate(0)
-        self._download = (snapshot, file)
+        self._download = Download(snapshot, file)
 
     def append_chunk(self, snapshot: SnapshotId, position: int, data: Buffer) -> None:
-        self._downloading(snapshot).pwrite([data], position)
+        self._downloading(snapshot).file.pwrite([data], position)
 
-    def _downloading(self, snapshot: SnapshotId) -> File:
+    def _downloading(self, snapshot: SnapshotId) -> Download:
         known = self._download
-        invariant(known is not None and known[0] == snapshot, "no such download", id=snapshot)
-        return known[1] if known else self._files.open(self._path(snapshot))
+        invariant(known is not None and known.id == snapshot, "no such download", id=snapshot)
+        return known or Download(snapshot, self._files.open(self._path(snapshot)))
 
-    def finish_download(self, snapshot: SnapshotId) -> VoterSet | None:
-        """Put it in the place of the log; None if the file makes no sense, and nothing changed."""
-        part = self._downloading(snapshot)
+    def begin_check(self, snapshot: SnapshotId) -> Download:
+        """The download is complete: what to give to `check_download`."""
+        download = self._downloading(snapshot)
+        download.in_check = True
+        return download
+
+    def check_download(self, download: Download) -> None:
+        """Make it durable if it is sound; for a thread of its own."""
         try:
-            voters = open_snapshot(self._files, part.path, snapshot).voters
+            found = open_snapshot(self._files, download.file.path, download.id)
         except LogDamaged as error:
-            logger.warning("download of %s is thrown away: %s", snapshot, error)
-            self.drop_download()
-            return None
+            logger.warning("download of %s is thrown away: %s", download.id, error)
+            return
+        download.file.sync()
+        download.checked = found
+
+    def end_check(self, download: Download) -> bool:
+        """Whether anybody still waits for it; if not, it goes."""
+        download.in_check = False
+        if download is self._download:
+            return True
+        self._discard(download)
+        return False
+
+    def finish_download(self, snapshot: SnapshotId) -> Snapshot:
+        """Put a checked one in the place of the log, durably."""
+        download = self._downloading(snapshot)
+        found = download.checked
+        invariant(found is not None, "a download that was not checked", id=snapshot)
         self._download = None
-        publish(self._files, self.directory, snapshot, part)
+        place(self._files, self.directory, snapshot, download.file)
         self._recent.clear()
         self.log.restart_at(snapshot.end_offset)
         self._remove_snapshots(set(self._snapshots) - {snapshot})
         self._snapshots = [snapshot]
-        return voters
+        return replace(found, path=self._path(snapshot)) if found else self.open_snapshot(snapshot)
 
     def drop_download(self) -> None:
-        if self._download:
-            path = self._download[1].path
-            self._download[1].close()
-            self._download = None
-            self._files.remove(path)
+        download, self._download = self._download, None
+        if download and not download.in_check:
+            self._discard(download)
+
+    def _discard(self, download: Download) -> None:
+        path = download.file.path
+        download.file.close()
+        self._files.remove(path)

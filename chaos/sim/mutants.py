@@ -219,6 +219,16 @@ DISK = (
         (("batch.check_crc()", "pass"),),
     ),
     Mutant(
+        "a downloaded snapshot is not synced",
+        "quorum.store:Store.check_download",
+        (("    download.file.sync()\n", ""),),
+    ),
+    Mutant(
+        "the check of a download that was given up counts",
+        "quorum.store:Store.end_check",
+        (("if download is self._download:", "if True:"),),
+    ),
+    Mutant(
         "snapshot renamed before its fsync",
         "quorum.snapshot_file:publish",
         (("    part.sync()\n", ""),),

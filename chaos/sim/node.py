@@ -21,7 +21,7 @@ from quorum.core.config import RaftConfig
 from quorum.core.messages import Refusal, ReplicaKey, ReplicaRequest, Reply, Request, VoterSet
 from quorum.core.raft import RaftCore
 from quorum.driver import Driver
-from quorum.store import Store, format_store
+from quorum.store import Download, Store, format_store
 from quorum.wire import decode_reply, decode_request, encode_reply, encode_request
 from storage.log_config import LogConfig
 from storage.model_disk import ModelDisk, Operation, PowerCut, ProcessEnded
@@ -36,6 +36,8 @@ LOG = LogConfig(
 TICKS_MAX = 3
 """How often a node may be due again at once: prospective, candidate, leader."""
 APPLY_DELAY_MS = (0.0, 2.0)
+CHECK_MS = ((0.2, 4.0), (50.0, 1_500.0))
+"""Of a small snapshot that was downloaded, and of a large one."""
 
 Work = Callable[[Driver], None]
 Outcome = int | Literal["refused", "unknown"]
@@ -416,6 +418,16 @@ class SimNode:
             driver.flush_done(flushed[0])
 
         self.in_this_life(takes_ms, lambda: self.act(finish))
+
+    def start_check(self, download: Download) -> None:
+        """As with a flush, but a large file takes its time."""
+        self._pass_effect()
+        takes_ms = self.world.node_dice.uniform(*self.world.node_dice.choice(CHECK_MS))
+        checks_at_ms = takes_ms * self.world.node_dice.random()
+        self.in_this_life(
+            checks_at_ms, lambda: self.act(lambda driver: driver.check_download(download))
+        )
+        self.in_this_life(takes_ms, lambda: self.act(lambda driver: driver.check_done(download)))
 
     def proposed(self, token: int, offset: int) -> None:
         self._pass_effect()

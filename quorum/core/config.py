@@ -9,6 +9,8 @@ from quorum.core.messages import ReplicaKey
 FETCH_WAIT_MAX_MS = 500
 BACKOFF_STEP_MS = 100
 BACKOFF_EXPONENT_MAX = 20
+REJECTED_PAUSE_MAX_MS = 60_000
+"""A damaged snapshot is downloaded again after pauses that grow up to this."""
 # A replica more than this ahead of us is not ahead but broken, or not one of ours.
 EPOCH_LEAD_MAX = 2**20
 EPOCH_MAX = 2**31 - 1
@@ -59,6 +61,11 @@ class Timing:
     @property
     def begin_period_ms(self) -> int:
         """How often a leader announces itself."""
+        return self.fetch_timeout_ms // 2
+
+    @property
+    def sign_of_life_ms(self) -> int:
+        """How often a follower that has nothing to fetch yet asks the leader all the same."""
         return self.fetch_timeout_ms // 2
 
     @property

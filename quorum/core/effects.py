@@ -2,9 +2,10 @@
 
 Two kinds of work make whatever follows wait until they are durable: SaveElection, and the changes
 that shorten a log (TruncateLog, FinishSnapshot). A flush does not: it runs while the core goes on,
-and its end is reported with `RaftCore.flushed`. Nothing in the list has to be held back by the
-driver: a request that must not leave before a flush is not in the list before that flush is
-reported. It still names the flush (`Send.after_flush`), so that the driver can check.
+and its end is reported with `RaftCore.flushed`; nor does the check of a download. Nothing in the
+list has to be held back by the driver: a request that must not leave before a flush is not in the
+list before that flush is reported. It still names the flush (`Send.after_flush`), so that the
+driver can check.
 """
 
 from dataclasses import dataclass
@@ -87,11 +88,20 @@ class AppendSnapshotChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class FinishSnapshot:
-    """The download is complete: check it, make it durable, start the log anew at its end.
+class CheckSnapshot:
+    """The download is complete: check the file and make it durable, while the core goes on.
 
-    The next thing that the core hears is `snapshot_loaded`, or `snapshot_rejected` if the file
-    makes no sense.
+    It ends in `snapshot_checked`, unless DropSnapshot comes first: then nobody hears of it.
+    """
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class FinishSnapshot:
+    """The download is sound: the log starts anew at its end.
+
+    The next thing that the core hears is `snapshot_loaded`.
     """
 
     snapshot: SnapshotId
@@ -213,6 +223,7 @@ Effect = (
     | DropLogBelow
     | StartSnapshot
     | AppendSnapshotChunk
+    | CheckSnapshot
     | FinishSnapshot
     | DropSnapshot
     | Send

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from kraftlog._check import invariant
 from kraftlog.types import EpochEnd
+from quorum.core.config import BACKOFF_EXPONENT_MAX, REJECTED_PAUSE_MAX_MS
 from quorum.core.effects import (
     Append,
     AppendSnapshotChunk,
+    CheckSnapshot,
     Committed,
     DropSnapshot,
     FinishSnapshot,
@@ -29,7 +31,7 @@ from quorum.core.messages import (
     VoterSet,
 )
 from quorum.core.replica import InFlight, Replica
-from quorum.core.state import Download, Follower, Leader
+from quorum.core.state import Download, Follower, Rejected
 from quorum.core.transitions import become_prospective, become_unattached
 
 # -- asking
@@ -38,6 +40,8 @@ from quorum.core.transitions import become_prospective, become_unattached
 def poll_follower(replica: Replica, role: Follower) -> None:
     if replica.now_ms >= role.fetch_deadline_ms:
         _give_up_leader(replica)
+    elif replica.now_ms < role.pause_until_ms:
+        pass
     elif replica.may_send_to(role.leader.endpoint) and not replica.is_leader_gone:
         _ask_leader(replica, role)
     elif not replica.is_voter:
@@ -47,8 +51,9 @@ def poll_follower(replica: Replica, role: Follower) -> None:
 
 def _ask_leader(replica: Replica, role: Follower) -> None:
     if role.download:
-        if not role.download.finished:
-            replica.send(role.leader, _snapshot_request(replica, role, role.download))
+        if role.download.finished:
+            _pause(replica, role)
+        replica.send(role.leader, _snapshot_request(replica, role, role.download))
     elif replica.is_durable:
         if _must_update_voter(replica, role):
             _send_update(replica, role)
@@ -201,19 +206,34 @@ def _start_download(replica: Replica, role: Follower, snapshot: SnapshotId) -> b
     """It brings something that we do not know to be committed, from no later epoch than ours."""
     if snapshot.end_offset <= replica.high_watermark or snapshot.epoch > replica.epoch:
         return False
+    if _is_to_wait(replica, role, snapshot):
+        _pause(replica, role)
+        return True
     role.download = Download(snapshot)
     replica.emit(StartSnapshot(snapshot))
     return True
 
 
+def _is_to_wait(replica: Replica, role: Follower, snapshot: SnapshotId) -> bool:
+    """It made no sense before."""
+    is_known = _times_rejected(replica, role.leader.key, snapshot) > 0
+    return is_known and replica.rejected is not None and replica.now_ms < replica.rejected.until_ms
+
+
+def _pause(replica: Replica, role: Follower) -> None:
+    """Until a sign of life is due, for us and for the leader."""
+    role.pause_until_ms = replica.now_ms + replica.config.timing.sign_of_life_ms
+
+
 def _snapshot_request(replica: Replica, role: Follower, download: Download) -> FetchSnapshotRequest:
+    """The next chunk; or the last byte once more, while we check what we have."""
     return FetchSnapshotRequest(
         cluster_id=replica.config.cluster_id,
         sender=replica.key,
         recipient=role.leader.key,
         epoch=replica.epoch,
         snapshot=download.snapshot,
-        position=download.position,
+        position=download.position - download.finished,
         max_bytes=replica.config.snapshot_chunk_bytes,
     )
 
@@ -223,14 +243,16 @@ def on_fetch_snapshot_reply(replica: Replica, flight: InFlight, reply: FetchSnap
     if not isinstance(role, Follower) or role.download is None:
         return
     download = role.download
-    if reply.refusal in (Refusal.SNAPSHOT_NOT_FOUND, Refusal.POSITION_OUT_OF_RANGE):
-        role.download = None  # the leader has a newer one by now: ask it anew
-        replica.emit(DropSnapshot(download.snapshot))
-        note_heard(replica, role)
-    elif reply.refusal:
+    is_gone = reply.refusal in (Refusal.SNAPSHOT_NOT_FOUND, Refusal.POSITION_OUT_OF_RANGE)
+    if reply.refusal and not is_gone:
         _on_refusal(replica, role, flight, reply.refusal)
+    elif download.finished:
+        note_heard(replica, role)
+    elif is_gone:
+        _drop_download(replica, role, download)  # the leader has a newer one: ask it anew
+        note_heard(replica, role)
     elif _is_next_chunk(download, reply):
-        _take_chunk(replica, download, reply)
+        _take_chunk(replica, role, download, reply)
         note_heard(replica, role)
     else:
         replica.back_off(flight.endpoint)
@@ -243,27 +265,71 @@ def _is_next_chunk(download: Download, reply: FetchSnapshotReply) -> bool:
     return is_ours and fits and known_size and len(reply.data) > 0
 
 
-def _take_chunk(replica: Replica, download: Download, reply: FetchSnapshotReply) -> None:
+def _take_chunk(
+    replica: Replica, role: Follower, download: Download, reply: FetchSnapshotReply
+) -> None:
     replica.emit(AppendSnapshotChunk(download.snapshot, download.position, reply.data))
     download.size = reply.size
     download.position += len(reply.data)
     if download.position == download.size:
         download.finished = True
-        replica.emit(FinishSnapshot(download.snapshot))
+        replica.emit(CheckSnapshot(download.snapshot))
+        _pause(replica, role)
+
+
+def _drop_download(replica: Replica, role: Follower, download: Download) -> None:
+    role.download = None
+    replica.emit(DropSnapshot(download.snapshot))
+
+
+def take_snapshot(replica: Replica, snapshot: SnapshotId) -> None:
+    """The check of the download is done. Nothing comes between this and `load_snapshot`."""
+    invariant(_awaits_check(replica, snapshot), "a check that nobody waits for", snapshot=snapshot)
+    replica.emit(FinishSnapshot(snapshot))
+
+
+def _awaits_check(replica: Replica, snapshot: SnapshotId) -> bool:
+    role = replica.role
+    download = role.download if isinstance(role, Follower) else None
+    return download is not None and download.finished and download.snapshot == snapshot
+
+
+def reject_snapshot(replica: Replica, snapshot: SnapshotId) -> None:
+    """It makes no sense, and maybe never will: what the leader has on its disk is damaged. Each
+    time the next download of it is farther away; a newer one, or another leader's, is welcome.
+    """
+    invariant(_awaits_check(replica, snapshot), "a check that nobody waits for", snapshot=snapshot)
+    role = replica.role
+    if not isinstance(role, Follower) or role.download is None:
+        return
+    leader = role.leader.key
+    times = 1 + _times_rejected(replica, leader, snapshot)
+    grown_ms = replica.config.timing.sign_of_life_ms << min(times, BACKOFF_EXPONENT_MAX)
+    until_ms = replica.now_ms + min(grown_ms, REJECTED_PAUSE_MAX_MS)
+    replica.rejected = Rejected(leader, snapshot, times, until_ms)
+    replica.snapshots_rejected += 1
+    why = Refusal.SNAPSHOT_DAMAGED
+    replica.note_refusal(leader.node_id, "fetch snapshot", why, ours=True)
+    _drop_download(replica, role, role.download)
+
+
+def _times_rejected(replica: Replica, leader: ReplicaKey, snapshot: SnapshotId) -> int:
+    known = replica.rejected
+    if known is None or (known.leader, known.snapshot) != (leader, snapshot):
+        return 0
+    return known.times
 
 
 def load_snapshot(replica: Replica, snapshot: SnapshotId, voters: VoterSet) -> None:
     """The driver has put a downloaded snapshot in the place of the log."""
-    invariant(not isinstance(replica.role, Leader), "a leader loads a snapshot", snapshot=snapshot)
+    is_ours = _awaits_check(replica, snapshot)
+    invariant(is_ours, "a snapshot that nobody waits for", snapshot=snapshot, role=replica.role)
     replica.log.restart_at(snapshot, voters)
     replica.high_watermark = max(replica.high_watermark, snapshot.end_offset)
-    forget_download(replica, snapshot)
-
-
-def forget_download(replica: Replica, snapshot: SnapshotId) -> None:
     role = replica.role
-    if isinstance(role, Follower) and role.download and role.download.snapshot == snapshot:
+    if isinstance(role, Follower):
         role.download = None
+        role.pause_until_ms = 0
 
 
 # -- our own address

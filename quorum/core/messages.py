@@ -161,6 +161,7 @@ class Refusal(Enum):
     BUSY = ("busy", ErrorCode.THROTTLING_QUOTA_EXCEEDED)
     BATCH_TOO_LARGE = ("batch too large", ErrorCode.MESSAGE_TOO_LARGE)
     SNAPSHOT_NOT_FOUND = ("snapshot not found", ErrorCode.SNAPSHOT_NOT_FOUND)
+    SNAPSHOT_DAMAGED = ("snapshot damaged", ErrorCode.CORRUPT_MESSAGE)
     POSITION_OUT_OF_RANGE = ("position out of range", ErrorCode.POSITION_OUT_OF_RANGE)
     CHANGE_PENDING = ("another change is pending", ErrorCode.REQUEST_TIMED_OUT)
     EPOCH_NOT_COMMITTED = ("epoch not committed yet", ErrorCode.REQUEST_TIMED_OUT)

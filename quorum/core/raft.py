@@ -30,13 +30,14 @@ from quorum.core.election import (
     poll_unattached,
 )
 from quorum.core.follower import (
-    forget_download,
     load_snapshot,
     on_fetch_reply,
     on_fetch_snapshot_reply,
     on_update_voter_reply,
     poll_discovery,
     poll_follower,
+    reject_snapshot,
+    take_snapshot,
 )
 from quorum.core.leader import (
     add_read,
@@ -165,6 +166,11 @@ class RaftCore:
         """Votes and pre-votes that we did not give, by the reason."""
         return self._replica.votes_refused
 
+    @property
+    def snapshots_rejected(self) -> int:
+        """Downloads that made no sense."""
+        return self._replica.snapshots_rejected
+
     # -- inputs
 
     def tick(self, now_ms: int) -> None:
@@ -257,16 +263,19 @@ class RaftCore:
             self._replica.emit(DropLogBelow(snapshot))
         self._poll()
 
+    def snapshot_checked(self, snapshot: SnapshotId, now_ms: int, *, is_sound: bool) -> None:
+        """CheckSnapshot is done: the file is durable, or makes no sense."""
+        self._begin_input(now_ms)
+        if is_sound:
+            take_snapshot(self._replica, snapshot)
+        else:
+            reject_snapshot(self._replica, snapshot)
+            self._poll()
+
     def snapshot_loaded(self, snapshot: SnapshotId, voters: VoterSet, now_ms: int) -> None:
         """FinishSnapshot is done: the log starts at the end of the snapshot."""
         self._begin_input(now_ms)
         load_snapshot(self._replica, snapshot, voters)
-        self._poll()
-
-    def snapshot_rejected(self, snapshot: SnapshotId, now_ms: int) -> None:
-        """FinishSnapshot found a file that makes no sense. The download starts anew."""
-        self._begin_input(now_ms)
-        forget_download(self._replica, snapshot)
         self._poll()
 
     # -- outputs
@@ -288,8 +297,8 @@ class RaftCore:
                 return [at if self._replica.may_campaign else far]
             case Prospective(deadline_ms=at) | Candidate(deadline_ms=at) | Resigned(deadline_ms=at):
                 return [at]
-            case Follower(fetch_deadline_ms=at):
-                return [at]
+            case Follower(fetch_deadline_ms=at, pause_until_ms=pause):
+                return [at, pause] if pause > self._replica.now_ms else [at]
             case Leader() as leader:
                 times = [leader.begin_at_ms, *self._check_quorum_deadline(leader)]
                 return [*times, leader.parked_until_ms] if leader.parked else times

@@ -27,7 +27,7 @@ from quorum.core.messages import (
     VoteRequest,
     VoterSet,
 )
-from quorum.core.state import ElectionState, Follower, Leader, Role, Unattached
+from quorum.core.state import ElectionState, Follower, Leader, Rejected, Role, Unattached
 
 Draw = Callable[[int], int]
 """A whole number in [0, n), from dice that the driver owns."""
@@ -73,6 +73,8 @@ class Replica:
     retry_at_ms: dict[str, int] = field(default_factory=dict)
     refusals: dict[int, deque[RefusalNote]] = field(default_factory=dict)
     votes_refused: Counter[Refusal] = field(default_factory=Counter)
+    rejected: Rejected | None = None
+    snapshots_rejected: int = 0
     _requests_made: int = 0
     _announced: tuple[int, int | None] = (-1, None)
 

@@ -71,7 +71,17 @@ class Download:
     position: int = 0
     size: int | None = None
     finished: bool = False
-    """All bytes are here; the driver is making the log start anew."""
+    """All bytes are here; the driver checks them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A snapshot of a leader that made no sense, and until when it is not downloaded again."""
+
+    leader: ReplicaKey
+    snapshot: SnapshotId
+    times: int
+    until_ms: int
 
 
 @dataclass(slots=True)
@@ -82,6 +92,8 @@ class Follower:
     has_fetched: bool = False
     """The leader has answered a fetch in this epoch, so it is alive, and we grant no pre-votes."""
     download: Download | None = None
+    pause_until_ms: int = 0
+    """The leader is heard, and there is nothing to ask it for before this."""
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ def leave_role(replica: Replica) -> None:
     match replica.role:
         case Leader() as leader:
             _stop_leading(replica, leader)
-        case Follower(download=download) if download is not None and not download.finished:
+        case Follower(download=download) if download is not None:
             replica.emit(DropSnapshot(download.snapshot))
 
 

@@ -5,9 +5,11 @@ import pytest
 from kraftlog.clock import ManualClock
 from kraftlog.errors import NotLeaderError, RecordTooLarge, StorageError
 from kraftlog.types import Buffer
+from quorum import snapshot_file
 from quorum.core.config import RaftConfig
 from quorum.core.messages import (
     AddVoterRequest,
+    BeginQuorumEpochRequest,
     FetchReply,
     FetchRequest,
     FetchSnapshotReply,
@@ -21,7 +23,7 @@ from quorum.core.messages import (
     VoterSet,
 )
 from quorum.driver import Driver
-from quorum.store import Store, format_store
+from quorum.store import Download, Store, format_store
 from storage.log_config import LogConfig
 from storage.model_disk import ModelDisk
 from tests.quorum.machines import Recorder
@@ -42,6 +44,7 @@ class Bench:
         self.sent: list[tuple[int, ReplicaRequest]] = []
         self.replies: dict[int, tuple[Reply, Buffer]] = {}
         self.flushes = 0
+        self.checks: list[Download] = []
         self.done: dict[int, int | Refusal] = {}
         self.clock = ManualClock()
         self.machine = Recorder()
@@ -67,6 +70,9 @@ class Bench:
 
     def start_flush(self) -> None:
         self.flushes += 1
+
+    def start_check(self, download: Download) -> None:
+        self.checks.append(download)
 
     def proposed(self, token: int, offset: int) -> None:
         self.done[token] = offset
@@ -239,6 +245,53 @@ def test_reads_wait_for_a_record_of_their_own_time() -> None:  # M2
     other = Bench(voters(ME, PEER))
     other.driver.read(9)
     assert other.done == {9: Refusal.NOT_LEADER}
+
+
+THEIRS = SnapshotId(100, 4)
+
+
+def downloaded() -> Bench:
+    """A follower with all bytes of its leader's snapshot, which it has yet to check."""
+    bench = Bench(voters(ME, PEER))
+    begin = BeginQuorumEpochRequest(
+        cluster_id=CLUSTER, sender=key(PEER), recipient=key(ME), epoch=5, endpoint="c2:9093"
+    )
+    bench.driver.handle_request(1, begin)
+    offer = FetchReply(epoch=5, leader=voter(PEER), snapshot=THEIRS)
+    bench.driver.handle_reply(bench.sent[-1][0], offer)
+    disk = ModelDisk()
+    snapshot_file.write_snapshot(disk, "/", THEIRS, voters(ME, PEER), [b"state"], timestamp=1)
+    data = disk.read_bytes(f"/{snapshot_file.snapshot_name(THEIRS)}")
+    chunk = FetchSnapshotReply(
+        epoch=5, leader=voter(PEER), snapshot=THEIRS, size=len(data), data=data
+    )
+    bench.driver.handle_reply(bench.sent[-1][0], chunk)
+    return bench
+
+
+def test_a_downloaded_snapshot_takes_effect_once_it_is_checked() -> None:
+    bench = downloaded()
+    (check,) = bench.checks
+    assert bench.driver.core.log.end_offset == 0
+    bench.driver.check_download(check)
+    assert bench.driver.core.log.end_offset == 0
+    bench.driver.check_done(check)
+    assert bench.store.log.start_offset == bench.driver.core.log.start_offset == 100
+    bench.driver.apply()
+    assert bench.machine.values == [b"state"]
+    assert isinstance(bench.sent[-1][1], FetchRequest)
+
+
+def test_a_check_of_what_was_given_up_changes_nothing() -> None:
+    bench = downloaded()
+    bench.driver.check_download(bench.checks[0])
+    begin = BeginQuorumEpochRequest(
+        cluster_id=CLUSTER, sender=key(PEER), recipient=key(ME), epoch=6, endpoint="c2:9093"
+    )
+    bench.driver.handle_request(2, begin)
+    bench.driver.check_done(bench.checks[0])
+    assert bench.driver.core.log.end_offset == 0
+    assert not [name for name in bench.disk.list_dir(bench.store.directory) if "part" in name]
 
 
 def write_snapshot(bench: Bench) -> SnapshotId:

@@ -28,6 +28,7 @@ def test_a_replica_tells_how_fresh_it_is(tmp_path: Path) -> None:
             assert before_ms <= round(written_ms) <= WALL.wall_ms()
             assert found["kraftlog_metadata_lag_seconds"] == 0
             assert found["kraftlog_snapshot_bytes"] == 0
+            assert found["kraftlog_snapshots_rejected_total"] == 0
             assert await keeper.write() is not None
             assert values(registry.text())["kraftlog_snapshot_bytes"] > 0
 

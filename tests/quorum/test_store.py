@@ -1,5 +1,6 @@
 import pytest
 
+from kraftlog._check import InvariantViolation
 from kraftlog.clock import ManualClock
 from kraftlog.errors import LogDamaged
 from quorum.batches import encode_records
@@ -7,7 +8,7 @@ from quorum.core.log_view import NOT_IN_LOG
 from quorum.core.messages import Batch, LeaderChange, SnapshotId, VoterSet
 from quorum.core.state import ElectionState
 from quorum.snapshot_file import snapshot_name, write_snapshot
-from quorum.store import Store, format_store, log_directory
+from quorum.store import Download, Store, format_store, log_directory
 from storage.log_config import LogConfig
 from storage.model_disk import ModelDisk
 from tests.quorum.samples import TIME_MS, key, voters
@@ -124,11 +125,12 @@ def test_a_log_without_the_snapshot_that_it_needs_is_refused() -> None:  # Q15
         open_store(disk)
 
 
-def download(store: Store, snapshot: SnapshotId, content: bytes) -> VoterSet | None:
+def download(store: Store, snapshot: SnapshotId, content: bytes) -> Download:
+    """As far as the thread that checks it."""
     store.start_download(snapshot)
     for position in range(0, len(content), 100):
         store.append_chunk(snapshot, position, content[position : position + 100])
-    return store.finish_download(snapshot)
+    return store.begin_check(snapshot)
 
 
 def snapshot_bytes(snapshot: SnapshotId) -> bytes:
@@ -142,7 +144,11 @@ def test_a_download_takes_the_place_of_the_log() -> None:
     store = open_store(disk)
     fill(store, 7)
     snapshot = SnapshotId(100, 4)
-    assert download(store, snapshot, snapshot_bytes(snapshot)) == voters(1, 2)
+    part = download(store, snapshot, snapshot_bytes(snapshot))
+    store.check_download(part)
+    assert store.end_check(part)
+    loaded = store.finish_download(snapshot)
+    assert (loaded.voters, list(loaded.values())) == (voters(1, 2), [b"theirs"] * 9)
     assert store.log.start_offset == store.log.end_offset == 100
     disk.restart(seed=3)
     again = open_store(disk)
@@ -155,9 +161,48 @@ def test_a_download_that_makes_no_sense_changes_nothing() -> None:
     store = open_store(disk)
     fill(store, 7)
     snapshot = SnapshotId(100, 4)
-    assert download(store, snapshot, snapshot_bytes(snapshot)[:-1]) is None
+    part = download(store, snapshot, snapshot_bytes(snapshot)[:-1])
+    store.check_download(part)
+    assert store.end_check(part)
+    assert part.checked is None
+    store.drop_download()
     assert store.log.end_offset == 7
-    assert not [name for name in disk.list_dir(LOG) if "part" in name]
+    assert not parts(disk)
+    with pytest.raises(InvariantViolation, match="no such download"):
+        store.finish_download(snapshot)
+
+
+def test_a_download_that_is_given_up_stays_until_its_check_is_done() -> None:
+    disk = new_disk(voters(1))
+    store = open_store(disk)
+    snapshot = SnapshotId(100, 4)
+    first = download(store, snapshot, snapshot_bytes(snapshot))
+    store.drop_download()
+    second = download(store, snapshot, snapshot_bytes(snapshot))
+    assert len(parts(disk)) == 2
+    store.check_download(first)
+    assert first.checked is not None
+    assert not store.end_check(first)
+    assert len(parts(disk)) == 1
+    with pytest.raises(InvariantViolation, match="not checked"):
+        store.finish_download(snapshot)
+    store.check_download(second)
+    assert store.end_check(second)
+
+
+def test_what_was_checked_is_durable() -> None:
+    disk = new_disk(voters(1))
+    store = open_store(disk)
+    snapshot = SnapshotId(100, 4)
+    part = download(store, snapshot, snapshot_bytes(snapshot))
+    store.check_download(part)
+    disk.sync_dir(LOG)
+    disk.restart(seed=5)
+    assert disk.read_bytes(part.file.path) == snapshot_bytes(snapshot)
+
+
+def parts(disk: ModelDisk) -> list[str]:
+    return [name for name in disk.list_dir(LOG) if name.endswith(".part")]
 
 
 def test_power_lost_between_a_download_and_the_cut_is_made_good() -> None:
@@ -176,9 +221,9 @@ def test_half_downloads_are_forgotten_at_the_start() -> None:
     store = open_store(disk)
     store.start_download(SnapshotId(9, 1))
     store.append_chunk(SnapshotId(9, 1), 0, b"half")
-    assert [name for name in disk.list_dir(LOG) if name.endswith(".part")]
+    assert parts(disk)
     open_store(disk)
-    assert not [name for name in disk.list_dir(LOG) if name.endswith(".part")]
+    assert not parts(disk)
 
 
 def test_chunks_of_a_snapshot() -> None:

@@ -2,6 +2,7 @@
 
 from quorum.core.effects import (
     Append,
+    CheckSnapshot,
     Committed,
     DropLogBelow,
     DropSnapshot,
@@ -137,6 +138,8 @@ def _download(wanted: Effect) -> str | None:
     match wanted:
         case StartSnapshot(snapshot=snapshot):
             return f"starts to download {snapshot}"
+        case CheckSnapshot(snapshot=snapshot):
+            return f"checks {snapshot}"
         case FinishSnapshot(snapshot=snapshot):
             return f"puts {snapshot} in the place of its log"
         case DropSnapshot(snapshot=snapshot):

@@ -10,24 +10,19 @@ from kraftlog._check import InvariantViolation
 from kraftlog.types import EpochEnd
 from quorum.core.effects import (
     Append,
-    DropSnapshot,
     Flush,
     Send,
-    StartSnapshot,
     TruncateLog,
 )
 from quorum.core.messages import (
     Batch,
     FetchReply,
     FetchRequest,
-    FetchSnapshotReply,
-    FetchSnapshotRequest,
     Refusal,
-    SnapshotId,
     VoteReply,
 )
 from quorum.core.state import ElectionState, Follower, Prospective
-from tests.quorum.core.cluster import Cluster, key_of, kinds, voter_of, voters_of
+from tests.quorum.core.cluster import Cluster, key_of, voter_of, voters_of
 from tests.quorum.core.disk import Disk
 from tests.quorum.core.requests import begin
 from tests.quorum.core.world import Node
@@ -133,16 +128,16 @@ def test_who_knows_no_leader_asks_its_peers_one_after_the_other() -> None:
     cluster = Cluster(0)
     disk = Disk(bootstrap=voters_of(1, 2, 3))
     node = cluster.add_node(1, disk, peers=("n1", "n7"))
-    assert [each.endpoint for each in _inflight(node)] == ["n2"]
+    assert [each.endpoint for each in inflight(node)] == ["n2"]
     assert len(cluster.wire) == 1
     tried = set()
     for _ in range(3):
-        tried |= {each.endpoint for each in _inflight(node)}
+        tried |= {each.endpoint for each in inflight(node)}
         cluster.fail(1, max(node.open_requests))
     assert tried == {"n2", "n3", "n7"}, "never itself"
 
 
-def _inflight(node: Node) -> list[Send]:
+def inflight(node: Node) -> list[Send]:
     flights = node.core._replica.inflight.items()
     return [Send(n, each.endpoint, each.peer, each.request, 0) for n, each in flights]
 
@@ -176,7 +171,7 @@ def test_a_voter_keeps_to_its_leader_until_its_time_is_over() -> None:
     cluster = lone_follower()
     cluster.fail(2, max(cluster.nodes[2].open_requests))
     cluster.run(500)
-    assert {each.endpoint for each in _inflight(cluster.nodes[2])} <= {"n1"}
+    assert {each.endpoint for each in inflight(cluster.nodes[2])} <= {"n1"}
 
 
 def test_a_leader_that_says_it_leads_no_more_is_not_waited_for() -> None:
@@ -247,7 +242,7 @@ def test_records_are_taken_up_to_the_first_that_cannot_be_next(
     answer(cluster, good(batches=batches))
     assert cluster.nodes[2].disk.end_offset == end
     assert cluster.role(2, Follower).fetch_deadline_ms == deadline_ms, "nonsense is no sign of life"
-    assert _inflight(cluster.nodes[2]) == [], "and it is not asked for again at once"
+    assert inflight(cluster.nodes[2]) == [], "and it is not asked for again at once"
 
 
 def test_an_answer_to_what_we_no_longer_ask_is_ignored() -> None:
@@ -341,135 +336,3 @@ def test_any_two_logs_become_one_and_keep_all_that_they_shared(
     shared = next((at for at, each in enumerate(ours) if theirs[at : at + 1] != [each]), len(ours))
     assert all(cut >= shared for cut in cuts)
     assert len(cuts) <= len(set(ours))
-
-
-# -- snapshots
-
-SNAPSHOT = SnapshotId(9, 3)
-
-
-def downloading(*epochs: int) -> Cluster:
-    cluster = lone_follower(*epochs)
-    cluster.lose_all()
-    answer(cluster, good(snapshot=SNAPSHOT))
-    return cluster
-
-
-def chunk(**content: object) -> FetchSnapshotReply:
-    reply = FetchSnapshotReply(
-        epoch=5, leader=voter_of(1), snapshot=SNAPSHOT, size=6, position=0, data=b"abc"
-    )
-    return replace(reply, **content)  # type: ignore[arg-type]
-
-
-def send_chunk(cluster: Cluster, **content: object) -> None:
-    cluster.reply(2, max(cluster.nodes[2].open_requests), chunk(**content))
-
-
-def test_a_snapshot_is_fetched_instead_of_the_log() -> None:
-    cluster = downloading()
-    assert kinds(cluster.wire) == ["2>-1 FetchSnapshotRequest"]
-    request = cluster.wire[0].body
-    assert isinstance(request, FetchSnapshotRequest)
-    assert (request.snapshot, request.position) == (SNAPSHOT, 0)
-
-
-def test_the_next_chunk_is_asked_for_where_the_last_one_ended() -> None:
-    cluster = downloading()
-    send_chunk(cluster)
-    request = cluster.wire[-1].body
-    assert isinstance(request, FetchSnapshotRequest)
-    assert request.position == 3
-    assert cluster.nodes[2].disk.download == (SNAPSHOT, bytearray(b"abc"))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"position": 3},
-        {"snapshot": SnapshotId(10, 3)},
-        {"data": b""},
-        {"data": b"abcdefg"},
-        {"size": 2},
-    ],
-    ids=str,
-)
-def test_a_chunk_that_does_not_fit_is_not_taken(content: dict[str, object]) -> None:
-    cluster = downloading()
-    cluster.now_ms = 100
-    deadline_ms = cluster.role(2, Follower).fetch_deadline_ms
-    send_chunk(cluster, **content)
-    assert cluster.nodes[2].disk.download == (SNAPSHOT, bytearray())
-    assert cluster.role(2, Follower).fetch_deadline_ms == deadline_ms
-
-
-@pytest.mark.parametrize("refusal", [Refusal.SNAPSHOT_NOT_FOUND, Refusal.POSITION_OUT_OF_RANGE])
-def test_a_snapshot_that_is_gone_is_dropped_and_the_leader_asked_anew(refusal: Refusal) -> None:
-    cluster = downloading()
-    effects: list[object] = []
-    cluster.trace = lambda _, effect: effects.append(effect)
-    send_chunk(cluster, refusal=refusal)
-    assert effects[0] == DropSnapshot(SNAPSHOT)
-    assert asked(cluster).offset == 0
-
-
-def test_a_refused_chunk_does_not_keep_a_leader_alive() -> None:
-    """One that resigned in the middle of a download would be asked for ever."""
-    cluster = downloading()
-    cluster.now_ms = 100
-    send_chunk(cluster, refusal=Refusal.NOT_LEADER, leader=None)
-    assert cluster.role(2, Follower).fetch_deadline_ms <= 100 + 1_000
-    cluster.run(1_000)
-    cluster.role(2, Prospective)
-
-
-def test_a_new_leader_means_a_new_download() -> None:
-    cluster = downloading()
-    effects: list[object] = []
-    cluster.trace = lambda _, effect: effects.append(effect)
-    cluster.answer(2, begin(3, epoch=6))
-    assert DropSnapshot(SNAPSHOT) in effects
-    assert cluster.role(2, Follower).download is None
-
-
-@pytest.mark.parametrize("snapshot", [SnapshotId(2, 1), SnapshotId(9, 6)], ids=str)
-def test_a_snapshot_that_no_leader_would_offer_is_nonsense(snapshot: SnapshotId) -> None:
-    # of what we know to be committed, or from an epoch after ours
-    cluster = lone_follower(1, 1)
-    answer(cluster, good(high_watermark=2))
-    effects: list[object] = []
-    cluster.trace = lambda _, effect: effects.append(effect)
-    answer(cluster, good(snapshot=snapshot))
-    assert not [each for each in effects if isinstance(each, StartSnapshot)]
-    assert _inflight(cluster.nodes[2]) == [], "not asked again without a pause"
-
-
-def test_a_download_that_makes_no_sense_starts_anew() -> None:
-    cluster = downloading()
-    send_chunk(cluster, size=3)  # the world knows of no such snapshot
-    assert cluster.role(2, Follower).download is None
-    assert asked(cluster).offset == 0
-    assert cluster.nodes[2].disk.start_offset == 0
-
-
-def test_a_snapshot_takes_the_place_of_the_log_and_brings_its_voters() -> None:
-    # Q11
-    cluster = Cluster(3, 1)
-    cluster.elect(1)
-    cluster.add_voter(voter_of(4))
-    cluster.settle()
-    cluster.propose("a", "b")
-    cluster.settle()
-    cluster.drop_log(1, cluster.snapshot(1))
-    node = cluster.wipe(2)
-    cluster.until(lambda: node.core.high_watermark == cluster.nodes[1].core.high_watermark)
-    assert node.disk.start_offset == cluster.nodes[1].disk.start_offset
-    assert node.core.voters == voters_of(1, 2, 3, 4)
-    assert not node.core.is_voter, "it is another disk"
-
-
-def test_a_leader_loads_no_snapshot() -> None:
-    # Q11
-    cluster = Cluster(1)
-    with pytest.raises(InvariantViolation, match="leader loads"):
-        cluster.nodes[1].core.snapshot_loaded(SNAPSHOT, voters_of(1), 0)

@@ -12,6 +12,7 @@ from quorum.core.config import KAFKA, RaftConfig, Timing
 from quorum.core.effects import (
     Append,
     AppendSnapshotChunk,
+    CheckSnapshot,
     Committed,
     DropLogBelow,
     DropSnapshot,
@@ -98,6 +99,8 @@ class Node:
     """Requests without an answer, and when to give them up."""
     flush: Flush | None = None
     """The flush that runs; a later one replaces it, as in a group commit."""
+    is_checking: bool = False
+    """Its download is being checked."""
     news: list[Effect] = field(default_factory=list)
 
     @property
@@ -125,10 +128,12 @@ class World:
         timing: Timing = KAFKA,
         draw: Draw = lowest_first,
         auto_flush: bool = True,
+        auto_check: bool = True,
         fetch_bytes_max: int = 1 << 20,
     ) -> None:
         self.timing = timing
         self.auto_flush = auto_flush
+        self.auto_check = auto_check
         self.now_ms = 0
         self.wire: list[Packet] = []
         self.cuts: set[tuple[int, int]] = set()
@@ -194,7 +199,7 @@ class World:
 
     def crash(self, node_id: int) -> None:
         node = self.nodes[node_id]
-        node.alive, node.flush = False, None
+        node.alive, node.flush, node.is_checking = False, None, False
         node.disk.crash()
         node.incoming.clear()
         node.open_requests.clear()
@@ -278,8 +283,10 @@ class World:
                 disk.truncate(end)
             case DropLogBelow(snapshot=snapshot):
                 disk.drop_below(snapshot)
-            case StartSnapshot() | AppendSnapshotChunk() | FinishSnapshot() | DropSnapshot():
+            case StartSnapshot() | AppendSnapshotChunk() | CheckSnapshot():
                 self._perform_download(node, effect)
+            case FinishSnapshot() | DropSnapshot():
+                self._end_download(node, effect)
             case Send() | SendReply() | SendRecords() | SendSnapshotChunk():
                 self._perform_message(node, effect)
             case _:
@@ -288,7 +295,7 @@ class World:
     def _perform_download(
         self,
         node: Node,
-        effect: StartSnapshot | AppendSnapshotChunk | FinishSnapshot | DropSnapshot,
+        effect: StartSnapshot | AppendSnapshotChunk | CheckSnapshot,
     ) -> None:
         disk = node.disk
         match effect:
@@ -298,17 +305,34 @@ class World:
                 assert disk.download is not None
                 assert (snapshot, position) == (disk.download[0], len(disk.download[1]))
                 disk.download[1].extend(data)
+            case CheckSnapshot():
+                node.is_checking = True
+                if self.auto_check:
+                    self._finish_check(node)
+
+    def finish_check(self, node_id: int) -> None:
+        node = self.nodes[node_id]
+        if node.is_checking:
+            self._finish_check(node)
+            self._perform(node)
+
+    def _finish_check(self, node: Node) -> None:
+        node.is_checking = False
+        assert node.disk.download is not None
+        snapshot, data = node.disk.download
+        known = self._snapshots.get(snapshot)
+        is_sound = known is not None and bytes(data) == known.data
+        node.core.snapshot_checked(snapshot, self.now_ms, is_sound=is_sound)
+
+    def _end_download(self, node: Node, effect: FinishSnapshot | DropSnapshot) -> None:
+        disk = node.disk
+        disk.download, node.is_checking = None, False
+        match effect:
             case DropSnapshot():
-                disk.download = None
+                pass
             case FinishSnapshot(snapshot=snapshot):
-                assert disk.download is not None
                 assert not node.core.is_leader, "Q11 a leader loads a snapshot"
-                known = self._snapshots.get(snapshot)
-                whole = known is not None and bytes(disk.download[1]) == known.data
-                disk.download = None
-                if known is None or not whole:
-                    node.core.snapshot_rejected(snapshot, self.now_ms)
-                    return
+                known = self._snapshots[snapshot]
                 disk.restart_at(snapshot, known)
                 node.core.snapshot_loaded(snapshot, known.voters, self.now_ms)
                 self.rules.on_commit(disk, snapshot.end_offset)
