@@ -226,8 +226,14 @@ def _ongoing(session: Session, admin: "Admin", *, cancel: bool) -> int:
         admin.reassign(dict.fromkeys(moves)).raise_for_errors()
     rows = [(place, each.replicas, each.adding, each.removing) for place, each in moves.items()]
     data: Json = [
-        {"partition": str(p), "replicas": list(r), "adding": list(a), "removing": list(d)}
-        for p, r, a, d in rows
+        {
+            "topic": place.topic,
+            "partition": place.partition,
+            "replicas": list(each.replicas),
+            "adding": list(each.adding),
+            "removing": list(each.removing),
+        }
+        for place, each in moves.items()
     ]
     verb = "cancelled" if cancel else "moving"
     text = table(("PARTITION", "REPLICAS", "ADDING", "REMOVING"), rows)

@@ -5,8 +5,10 @@ import pytest
 
 from kraftctl.partition_commands import place_of, spread
 from kraftlog.errors import ConfigError
+from kraftlog.local import LocalCluster
 from kraftlog.types import TopicPartition
-from tests.kraftctl.conftest import Run
+from tests.kraftctl.conftest import Ran, Run
+from tests.kraftctl.test_schema_command import check
 
 
 def places(count: int) -> dict[TopicPartition, tuple[int, ...]]:
@@ -83,6 +85,36 @@ def test_partitions_move_and_the_undo_moves_them_back(
     assert described.pick(0, "partitions", 0, "replicas") in ([1, 2], [2, 1])
     assert "nothing moves" in kraftctl("partition", "reassign", "--status").out
     assert "nothing moves" in kraftctl("partition", "reassign", "--cancel").out
+
+
+@pytest.mark.slow
+def test_moves_and_their_refusals_as_json(cluster: LocalCluster, kraftctl: Run, topic: str) -> None:
+    name = "partition reassign"
+
+    def reassign(*arguments: str) -> Ran:
+        ran = kraftctl(*name.split(), *arguments, "-o", "json")
+        check(ran, name)
+        return ran
+
+    place = f"{topic}:0"
+    assert reassign(place, "--to", "b1").pick(0, "replicas") == [1]
+    dry = reassign(place, "--to", "b2", "--dry-run")
+    assert (dry.code, dry.pick(0, "partition"), dry.pick(0, "replicas")) == (0, 0, [2])
+    cluster.pause("b2")  # so that it copies nothing
+    try:
+        assert reassign(place, "--to", "b2", "--no-wait").code == 0
+        moving = reassign("--status")
+        assert (moving.pick(0, "topic"), moving.pick(0, "adding")) == (topic, [2])
+        assert reassign("--cancel").pick(0, "removing") == [1]
+        assert reassign("--status").data == []
+    finally:
+        cluster.resume("b2")
+        cluster.wait_healthy(in_sync=True)
+    refused = reassign(place, "--to", "99")
+    assert (refused.code, refused.data) == (2, None)
+    late = reassign(f"{topic}:0", "--to", "b2", "--within", "soon")
+    assert (late.code, late.data) == (2, None)
+    assert reassign("no-such-topic", "--to", "1").code == 5
 
 
 @pytest.mark.slow

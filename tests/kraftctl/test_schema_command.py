@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -119,6 +120,22 @@ def test_every_command_has_a_schema_and_a_test_of_its_document() -> None:
     for name, module in ELSEWHERE.items():
         text = Path(__file__).with_name(f"{module}.py").read_text()
         assert re.search(rf'\b(check|read_schema)\([^\n]*"{name}"\)', text), (name, module)
+
+
+def test_schemas_say_what_is_in_a_list() -> None:
+    for name in set(names()) - {"schema"}:  # that one has any schema in it
+        assert list(_lists_of_anything(read_schema(name)["properties"])) == [], name
+
+
+def _lists_of_anything(schema: object) -> Iterator[object]:
+    if not isinstance(schema, dict):
+        return
+    kinds = schema.get("type", ())
+    if "array" in ([kinds] if isinstance(kinds, str) else kinds) and "items" not in schema:
+        yield schema
+    parts = [*schema.values(), *schema.get("anyOf", ())]
+    for each in parts:
+        yield from _lists_of_anything(each)
 
 
 def test_every_command_takes_the_same_formats() -> None:

@@ -72,7 +72,6 @@ def hand(tmp_path: Path) -> Iterator[Hand]:
 
 @pytest.mark.slow
 def test_a_cluster_by_hand(hand: Hand, tmp_path: Path) -> None:
-    # R28
     seed = hand.addresses[101]
     formed = hand.start(101, "quorum", "form", *hand.place(101))
     check(formed, "quorum form")

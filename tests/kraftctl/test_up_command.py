@@ -117,7 +117,6 @@ def _begun(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
 def test_ctrl_c_ends_a_combined_cluster_and_an_ephemeral_one_leaves_nothing(
     tmp_path: Path,
 ) -> None:
-    # R49
     env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
     command = ["-m", "kraftctl", "up", "-n", "1", "--combined", "--ephemeral", "--any-port"]
     with _begun(command, env) as process:
