@@ -6,6 +6,7 @@ that leads a partition. In the end everything is read back, and in a second act 
 Nothing is left running.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,11 +35,14 @@ class Verdict:
     """By who has read; the clients are first."""
     costs: Mapping[str, float]
     """What was broken and how that showed -> seconds."""
+    left_running: tuple[int, ...] = ()
+    """Processes that should be gone by now."""
 
     @property
     def is_good(self) -> bool:
-        """Nothing acknowledged was lost, duplicated or reordered."""
-        return all(reckoning.is_good for reckoning in self.reckonings.values())
+        """Nothing acknowledged was lost, duplicated or reordered, and nothing is left running."""
+        is_read = all(reckoning.is_good for reckoning in self.reckonings.values())
+        return is_read and not self.left_running
 
     def rows(self) -> dict[str, str]:
         (reader, first), *others = self.reckonings.items()
@@ -51,6 +55,11 @@ class Verdict:
             "failed sends": f"{first.failed}",
             **{name: _in_short(reckoning) for name, reckoning in others},
             **{name: f"{seconds:.2f} s" for name, seconds in self.costs.items()},
+            **(
+                {"left running": ", ".join(map(str, self.left_running))}
+                if self.left_running
+                else {}
+            ),
         }
 
     def document(self) -> Json:
@@ -69,6 +78,7 @@ class Verdict:
                 for name, each in self.reckonings.items()
             ],
             "costs": [{"what": name, "seconds": cost} for name, cost in self.costs.items()],
+            "left_running": list(self.left_running),
         }
 
 
@@ -93,12 +103,24 @@ def run_demo(
         reckonings = {"read back": story.read_back()}
         if read_by_spark is not None:
             reckonings["read back by Spark"] = story.read_back_by_spark(read_by_spark)
-    timeline.say("all processes ended", "good")
-    verdict = Verdict(reckonings, costs)
+    left = tuple(pid for pid in story.pids if _is_there(pid))
+    if left:
+        timeline.say(f"still running: {', '.join(map(str, left))}", "bad")
+    else:
+        timeline.say("all processes ended", "good")
+    verdict = Verdict(reckonings, costs, left)
     timeline.title("")
     timeline.title("VERDICT " + ("PASS" if verdict.is_good else "FAIL"))
     timeline.table(verdict.rows())
     return verdict
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class _Story:
@@ -107,6 +129,12 @@ class _Story:
         self._timeline = timeline
         self._settle_seconds = settle_seconds
         self._load = Workload(cluster.bootstrap, TOPIC)
+        self.pids = {cluster.pid(name) for name in cluster.nodes}
+        """Of all nodes that ever ran."""
+
+    def _start(self, name: str) -> None:
+        self._cluster.start_node(name)
+        self.pids.add(self._cluster.pid(name))
 
     def create_topic(self) -> None:
         topic = NewTopic(
@@ -161,7 +189,7 @@ class _Story:
         )
         gap = self._load.longest_gap(begun, time.monotonic())
         self._timeline.say(f"producers did not notice: longest gap {gap:.2f} s")
-        cluster.start_node(victim)
+        self._start(victim)
         self._timeline.say(f"{victim} is back")
         self._settle()
         return taken
@@ -176,7 +204,7 @@ class _Story:
         self._settle()
         gap = self._load.longest_gap(begun, time.monotonic())
         self._timeline.say(f"longest gap between acknowledgements {gap:.2f} s")
-        cluster.start_node(victim)
+        self._start(victim)
         cluster.wait_healthy(in_sync=True)
         self._timeline.say(f"{victim} is back and has caught up: all replicas in sync", "good")
         return gap
@@ -189,7 +217,7 @@ class _Story:
         self._settle()
         gap = self._load.longest_gap(begun, time.monotonic())
         self._timeline.say(f"longest gap between acknowledgements {gap:.2f} s")
-        cluster.start_node(victim)
+        self._start(victim)
         cluster.wait_healthy(in_sync=True)
         return gap
 

@@ -35,6 +35,12 @@ def test_a_lost_record_fails_the_demo() -> None:
     assert verdict.rows()["a cost"] == "1.00 s"
 
 
+def test_a_process_that_is_left_fails_the_demo() -> None:
+    verdict = Verdict({"read back": reckon([], [])}, {}, (4711,))
+    assert not verdict.is_good
+    assert verdict.rows()["left running"] == "4711"
+
+
 def test_a_record_that_only_spark_misses_fails_the_demo() -> None:
     acks = [Ack(number, TopicPartition("t", 0), number, 0.0) for number in (7, 8)]
     reckonings = {

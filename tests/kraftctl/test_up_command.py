@@ -17,6 +17,7 @@ from kraftctl.up_command import _waiting_for, new_topic, setting
 from kraftlog.errors import ConfigError
 from kraftlog.local.layout import BROKER, HOST, Layout
 from tests.kraftctl.conftest import invoke
+from tests.kraftctl.processes import is_alive, processes_below
 from tests.waiting import wait_until
 
 
@@ -145,19 +146,6 @@ def test_ctrl_c_ends_a_combined_cluster_and_an_ephemeral_one_leaves_nothing(
     assert invoke("ps", env=env).code == 5
 
 
-def _processes_below(pid: int) -> list[int]:
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [each for child in map(int, children) for each in (child, *_processes_below(child))]
-    return []
-
-
-def _is_alive(pid: int) -> bool:
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
-
-
 def _is_node(pid: int) -> bool:
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         return b"kraftlog.local.child" in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -177,7 +165,7 @@ def test_ctrl_c_before_it_is_ready_leaves_nothing(
     begun: list[int] = []
 
     def nodes() -> list[int]:
-        begun[:] = _processes_below(process.pid)
+        begun[:] = processes_below(process.pid)
         return list(filter(_is_node, begun))
 
     with _begun(command, env) as process:
@@ -186,10 +174,10 @@ def test_ctrl_c_before_it_is_ready_leaves_nothing(
             os.kill(nodes()[0], signal.SIGSTOP)  # so it cannot be ready
             process.send_signal(number)
             out, err = process.communicate(timeout=60)
-            left = list(filter(_is_alive, begun))
+            left = list(filter(is_alive, begun))
         finally:
             process.kill()
-            for pid in filter(_is_alive, begun):
+            for pid in filter(is_alive, begun):
                 os.kill(pid, signal.SIGKILL)
     assert (process.returncode, out) == (130, "")
     assert err == "dev was not ready yet; nothing of it runs\n"
