@@ -8,6 +8,7 @@ from typing import Literal, Self, TypeVar, Unpack
 from kraftlog._admin_core import AdminArguments, AdminOptions
 from kraftlog._admin_offsets import OffsetPlace
 from kraftlog._admin_watch import HEALTH_TIMEOUT, WATCH_EVERY, Watch
+from kraftlog._closing import closed, told_if_closed
 from kraftlog._later import from_profile, not_yet
 from kraftlog._loop_thread import LoopThread
 from kraftlog.admin_types import (
@@ -28,7 +29,6 @@ from kraftlog.aio.admin import AsyncAdmin
 from kraftlog.cluster_events import ClusterEvent
 from kraftlog.cluster_health import GREEN, ClusterHealth, Grade
 from kraftlog.durations import Duration
-from kraftlog.errors import InvalidRequest
 from kraftlog.results import Results
 from kraftlog.types import TopicPartition, Uuid
 
@@ -316,11 +316,12 @@ class _Engine:
 
     def run(self, work: Callable[[AsyncAdmin], Coroutine[object, object, T]]) -> T:
         if not self._is_open:
-            raise InvalidRequest("the admin is closed", hint="make a new one")
+            raise closed("admin")
         if self._thread is None or self._admin is None:
             self._thread = LoopThread("kraftlog-admin", self.stop)
             self._admin = self._thread.run(self._open_admin())
-        return self._thread.run(work(self._admin))
+        with told_if_closed("admin"):
+            return self._thread.run(work(self._admin))
 
     def stop(self) -> None:
         """End admin and thread. A second time does nothing."""

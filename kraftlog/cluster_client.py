@@ -22,6 +22,7 @@ from kraftlog._client_wire import (
     metadata_request,
     parse_broker_replies,
 )
+from kraftlog._closing import closed
 from kraftlog._streams import ClientStream, Streams
 from kraftlog.client_config import CommonOptions
 from kraftlog.clock import Clock, SystemClock
@@ -259,15 +260,26 @@ class ClusterClient:
         return await self.retry.run(once, timeout_ms=timeout_ms, harmless=True)
 
     async def _keep_fresh(self) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(self.options.metadata_max_age_ms / 1000):
-                    await self._wanted.wait()
-            except TimeoutError:
-                logger.debug("metadata is %d ms old", self.options.metadata_max_age_ms)
-            self._wanted.clear()
-            await self._refresh_once()
-            await self._rest()
+        try:
+            while True:
+                await self._wait_wanted()
+                await self._refresh_once()
+                await self._rest()
+        finally:
+            self._end()
+
+    async def _wait_wanted(self) -> None:
+        try:
+            async with asyncio.timeout(self.options.metadata_max_age_ms / 1000):
+                await self._wanted.wait()
+        except TimeoutError:
+            logger.debug("metadata is %d ms old", self.options.metadata_max_age_ms)
+        self._wanted.clear()
+
+    def _end(self) -> None:
+        """Who waits for a refresh, now or later, is told that there will be none."""
+        self.last_failure = closed("client")
+        self._refreshed.set()
 
     async def _rest(self) -> None:
         """However often it is wanted, brokers are asked only so often."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
+from kraftlog._closing import closed, told_if_closed
 from kraftlog._consumer_core import (
     KEEP_POSITIONS,
     Assignment,
@@ -223,9 +224,9 @@ class _Engine:
 
     def _started(self) -> tuple[LoopThread, ConsumerCore]:
         if not self._is_open:
-            raise InvalidRequest("the consumer is closed", hint="make a new one")
+            raise closed("consumer")
         if self._thread is None or self._core is None:
-            self._thread = LoopThread(self.options.common.client_id, self.stop)
+            self._thread = LoopThread(self.options.common.client_id, self._end)
             opening = ConsumerCore.open(
                 self.options, self.buffer, self.subscription, self._news.set
             )
@@ -234,7 +235,8 @@ class _Engine:
 
     def run(self, work: Callable[[ConsumerCore], Coroutine[object, object, T]]) -> T:
         thread, core = self._started()
-        return thread.run(work(core))
+        with told_if_closed("consumer"):
+            return thread.run(work(core))
 
     def watch(self) -> None:
         thread, core = self._started()
@@ -249,6 +251,8 @@ class _Engine:
         self.was_woken = False
         while True:
             self._news.clear()
+            if not self._is_open:
+                raise closed("consumer")
             if self.is_woken:
                 self.is_woken, self.was_woken = False, True
                 return None
@@ -271,7 +275,12 @@ class _Engine:
         self.buffer.state(place)
 
     def stop(self) -> None:
-        """End core and thread. A second time does nothing."""
+        """End core and thread, and what waits for them. A second time does nothing."""
+        self._end()
+        self._news.set()
+
+    def _end(self) -> None:
+        """As stop, at the exit of a program: a thread that still waits ends without a word."""
         self._is_open = False
         thread, core = self._thread, self._core
         self._thread = self._core = None

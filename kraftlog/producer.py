@@ -8,6 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
+from kraftlog._closing import closed, told_if_closed
 from kraftlog._intake import Intake, check_topic
 from kraftlog._later import from_profile, not_yet
 from kraftlog._loop_thread import LoopThread
@@ -21,7 +22,6 @@ from kraftlog._producer_core import (
 from kraftlog.accumulator import Accumulator, BufferFull, TopicWanted
 from kraftlog.delivery import Deliveries, Delivery, DeliveryFuture, FlushResult, OnDelivery
 from kraftlog.durations import Duration, limit_seconds, to_seconds
-from kraftlog.errors import InvalidRequest
 from kraftlog.partition_choice import PartitionerChoice
 from kraftlog.producer_options import ProducerArguments, ProducerOptions, producer_options
 from kraftlog.records import HeadersLike, PartitionInfo, Record, Timestamp
@@ -188,7 +188,7 @@ class _Engine:
         """The thread begins with the first send, not before."""
         with self._lock:
             if not self.is_open:
-                raise InvalidRequest("the producer is closed", hint="make a new one")
+                raise closed("producer")
             if self._thread is None or self._core is None:
                 name = self.options.common.client_id
                 self._thread = LoopThread(name, lambda: self.stop(EXIT_FLUSH_SECONDS))
@@ -216,7 +216,8 @@ class _Engine:
                 self.accumulator.when_room(room.set)
                 return offer()
             except TopicWanted:
-                thread.run(core.ensure_topic(topic, max(remaining, 0) * 1000))
+                with told_if_closed("producer"):
+                    thread.run(core.ensure_topic(topic, max(remaining, 0) * 1000))
             except BufferFull:
                 if not room.wait(max(remaining, 0)):
                     raise no_room(self.options, self.accumulator.buffered_bytes) from None
@@ -237,7 +238,8 @@ class _Engine:
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
         thread, core = self._started()
-        return thread.run(core.partitions_for(topic))
+        with told_if_closed("producer"):
+            return thread.run(core.partitions_for(topic))
 
     def stop(self, flush_seconds: float) -> None:
         """Flush for so long, then end core and thread. A second time does nothing."""

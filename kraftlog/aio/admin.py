@@ -12,6 +12,7 @@ from kraftlog._admin_core import AdminArguments, AdminCore, AdminOptions
 from kraftlog._admin_offsets import OffsetPlace, delete_records, list_offsets
 from kraftlog._admin_watch import HEALTH_TIMEOUT, WATCH_EVERY, Watch, ask_health, wait_for_grade
 from kraftlog._client_wire import error_of
+from kraftlog._closing import closed
 from kraftlog._later import from_profile, not_yet
 from kraftlog.admin_types import (
     ClusterDescription,
@@ -61,7 +62,7 @@ class AsyncAdmin:
     async def _started(self) -> AdminCore:
         async with self._opening:
             if not self._is_open:
-                raise InvalidRequest("the admin is closed", hint="make a new one")
+                raise closed("admin")
             if self._core is None:
                 self._core = await AdminCore.open(self._options)
             return self._core

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
+from kraftlog._closing import closed
 from kraftlog._consumer_core import (
     KEEP_POSITIONS,
     Assignment,
@@ -71,7 +72,7 @@ class AsyncConsumer(Generic[K, V]):
     async def _started(self) -> ConsumerCore:
         async with self._opening:
             if not self._is_open:
-                raise InvalidRequest("the consumer is closed", hint="make a new one")
+                raise closed("consumer")
             if self._core is None:
                 self._core = await ConsumerCore.open(
                     self._options, self._buffer, self._subscription, self._news.set
@@ -93,6 +94,8 @@ class AsyncConsumer(Generic[K, V]):
     async def _find_in(self, core: ConsumerCore, find: Callable[[], T | None]) -> T | None:
         while True:
             self._news.clear()
+            if not self._is_open:
+                raise closed("consumer")
             if self._is_woken:
                 self._is_woken, self._was_woken = False, True
                 return None
@@ -229,6 +232,7 @@ class AsyncConsumer(Generic[K, V]):
         async with self._opening:
             self._is_open = False
             core, self._core = self._core, None
+        self._news.set()
         if core is not None:
             await core.close()
 

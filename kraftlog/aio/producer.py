@@ -7,13 +7,13 @@ from functools import partial
 from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
+from kraftlog._closing import closed
 from kraftlog._intake import Intake, check_topic
 from kraftlog._later import from_profile, not_yet
 from kraftlog._producer_core import ProducerCore, flush_async, make_accumulator, no_room
 from kraftlog.accumulator import BufferFull, TopicWanted
 from kraftlog.delivery import Deliveries, Delivery, DeliveryFuture, FlushResult, OnDelivery
 from kraftlog.durations import Duration, limit_seconds, to_seconds
-from kraftlog.errors import InvalidRequest
 from kraftlog.partition_choice import PartitionerChoice
 from kraftlog.producer_options import ProducerArguments, producer_options
 from kraftlog.records import HeadersLike, PartitionInfo, Record, Timestamp
@@ -57,7 +57,7 @@ class AsyncProducer(Generic[K, V]):
     async def _started(self) -> ProducerCore:
         async with self._opening:
             if not self._is_open:
-                raise InvalidRequest("the producer is closed", hint="make a new one")
+                raise closed("producer")
             if self._core is None:
                 self._core = await ProducerCore.open(self._options, self._accumulator)
             return self._core

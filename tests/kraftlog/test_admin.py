@@ -34,6 +34,7 @@ from kraftlog.types import TopicPartition, Uuid
 from tests.kraftlog.test_consumer import fill
 from tests.kraftlog.toy_cluster import ToyCluster
 from tests.kraftlog.toy_controller import CLUSTER_ID, DIRECTORY_ID, ToyQuorum
+from tests.kraftlog.waiting import meanwhile, until
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 ID = Uuid(b"i" * 16)
@@ -320,6 +321,17 @@ def test_the_quorum_and_its_voters(quorum: ToyQuorum) -> None:
         with pytest.raises(KraftError) as refused:
             admin.add_voter(voter)
         assert refused.value.code == ErrorCode.DUPLICATE_VOTER
+
+
+def test_who_waits_while_another_thread_closes_hears_of_it(quorum: ToyQuorum) -> None:
+    quorum.replies_to_lose = 1
+    admin = Admin(bootstrap_controllers=quorum.addresses, api_timeout="10m")
+    quorum.answers["fence_broker"] = lambda _: Reply()
+    with meanwhile(lambda: admin.fence_broker(2)) as heard:
+        until(lambda: bool(quorum.asked), "it waits")
+        admin.close()
+    assert isinstance(heard[0], InvalidRequest)
+    assert "closed" in heard[0].message
 
 
 def test_only_channels_to_known_controllers_are_kept(quorum: ToyQuorum) -> None:

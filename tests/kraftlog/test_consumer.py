@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -23,7 +24,7 @@ from kraftlog.record_batch import encode_columns
 from kraftlog.records import ConsumerRecord
 from kraftlog.types import TopicPartition
 from tests.kraftlog.toy_cluster import ToyCluster
-from tests.kraftlog.waiting import until
+from tests.kraftlog.waiting import meanwhile, until
 
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -337,6 +338,23 @@ def test_a_position_that_nobody_can_tell() -> None:
 def test_partitions_of_a_topic(toys: ToyCluster) -> None:
     with consumer(toys, "t") as c:
         assert [info.leader for info in c.partitions_for("t")] == [1, 2]
+
+
+# A handler of a signal may close the consumer that the program is waiting for.
+@pytest.mark.parametrize("call", ["poll", "iterate", "position", "partitions_for"])
+def test_who_waits_while_it_is_closed_hears_of_it(toys: ToyCluster, call: str) -> None:
+    c = consumer(toys, "t", "missing", api_timeout="10m")
+    calls: dict[str, Callable[[], object]] = {
+        "poll": lambda: c.poll("10m"),
+        "iterate": lambda: next(iter(c)),
+        "position": lambda: c.position(TopicPartition("missing", 0)),
+        "partitions_for": lambda: c.partitions_for("missing"),
+    }
+    with meanwhile(calls[call]) as heard:
+        until(lambda: len(toys.seen) > 5, "it waits")
+        c.close()
+    assert isinstance(heard[0], InvalidRequest)
+    assert "closed" in heard[0].message
 
 
 def test_a_consumer_that_is_dropped_ends_its_thread(toys: ToyCluster) -> None:

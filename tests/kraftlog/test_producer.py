@@ -26,7 +26,7 @@ from kraftlog.record_batch import encode_values, read_batches
 from kraftlog.records import Record, RecordMetadata
 from kraftlog.types import Compression
 from tests.kraftlog.toy_cluster import Fault, ToyCluster
-from tests.kraftlog.waiting import until
+from tests.kraftlog.waiting import meanwhile, until
 from tests.storage.logs import records_of
 
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -287,6 +287,16 @@ def test_who_sends_while_another_thread_closes_hears_of_it(toys: ToyCluster) -> 
     with pytest.raises(KraftError, match="closed"):
         producer.send("t", b"x")
     producer._engine.is_open = False
+
+
+@pytest.mark.parametrize("call", ["send", "partitions_for"])
+def test_who_waits_while_another_thread_closes_hears_of_it(toys: ToyCluster, call: str) -> None:
+    producer = Producer[bytes, bytes](toys.bootstrap, max_block="10m", api_timeout="10m")
+    with meanwhile(lambda: getattr(producer, call)("missing")) as heard:
+        until(lambda: toys.seen.count("metadata") > 3, "it waits")
+        producer.close()
+    assert isinstance(heard[0], InvalidRequest)
+    assert "closed" in heard[0].message
 
 
 def test_a_producer_that_is_dropped_ends_its_thread(toys: ToyCluster) -> None:

@@ -6,8 +6,10 @@ import pytest
 from kraftlog.aio import AsyncConsumer
 from kraftlog.errors import InvalidRequest, NotYetSupported, TimeoutError_
 from kraftlog.types import TopicPartition
+from tests.kraftlog.aio.test_producer import hear
 from tests.kraftlog.test_consumer import fill
-from tests.kraftlog.toy_cluster import ToyCluster
+from tests.kraftlog.toy_cluster import Fault, ToyCluster
+from tests.kraftlog.waiting import until
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -20,13 +22,16 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def consumer(toys: ToyCluster, *topics: str) -> AsyncConsumer[bytes, bytes]:
+def consumer(
+    toys: ToyCluster, *topics: str, api_timeout: str = "60s"
+) -> AsyncConsumer[bytes, bytes]:
     return AsyncConsumer(
         *topics,
         bootstrap_servers=toys.bootstrap,
         offset_reset="earliest",
         fetch_max_wait="50ms",
         retry_backoff="5ms",
+        api_timeout=api_timeout,
     )
 
 
@@ -98,5 +103,25 @@ def test_errors_are_the_same() -> None:
         await c.close()
         with pytest.raises(InvalidRequest, match="closed"):
             await c.poll()
+
+    run(work)
+
+
+def test_who_waits_while_another_task_closes_hears_of_it(toys: ToyCluster) -> None:
+    async def work() -> None:
+        for name in ("poll", "iterate", "position"):
+            c = consumer(toys, "t", "missing", api_timeout="10m")
+            calls: dict[str, Callable[[], Awaitable[object]]] = {
+                "poll": lambda: c.poll("10m"),  # noqa: B023 - called now
+                "iterate": lambda: anext(aiter(c)),  # noqa: B023
+                "position": lambda: c.position(T1),  # noqa: B023
+            }
+            toys.faults[:] = [Fault("list_offsets", lose_request=True, times=-1)]
+            before = len(toys.seen)
+            async with asyncio.TaskGroup() as tasks:
+                waiting = tasks.create_task(hear(calls[name]()))
+                await asyncio.to_thread(until, lambda: len(toys.seen) > before + 2, "it waits")  # noqa: B023
+                await c.close()
+            assert isinstance(waiting.result(), InvalidRequest)
 
     run(work)

@@ -19,6 +19,7 @@ from kraftlog.record_batch import Record as Encoded
 from kraftlog.record_batch import encode_batch
 from kraftlog.records import Record, RecordMetadata
 from tests.kraftlog.toy_cluster import Fault, ToyCluster
+from tests.kraftlog.waiting import until
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
@@ -27,6 +28,14 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
             await work()
 
     asyncio.run(main())
+
+
+async def hear(call: Awaitable[object]) -> KraftError | None:
+    try:
+        await call
+    except KraftError as error:
+        return error
+    return None
 
 
 def test_send_and_await(toys: ToyCluster) -> None:
@@ -185,5 +194,21 @@ def test_after_an_error_of_our_own_nothing_is_promised(
             with pytest.raises(KraftError, match="our own bug"):
                 await producer.send("t", b"x")
             assert await producer.flush() == (0, 0)
+
+    run(work)
+
+
+def test_who_waits_while_another_task_closes_hears_of_it(toys: ToyCluster) -> None:
+    async def work() -> None:
+        for name in ("send", "partitions_for"):
+            producer: AsyncProducer[bytes, bytes] = AsyncProducer(
+                toys.bootstrap, max_block="10m", api_timeout="10m"
+            )
+            before = len(toys.seen)
+            async with asyncio.TaskGroup() as tasks:
+                sent = tasks.create_task(hear(getattr(producer, name)("missing")))
+                await asyncio.to_thread(until, lambda: len(toys.seen) > before + 2, "it waits")  # noqa: B023
+                await producer.close()
+            assert isinstance(sent.result(), InvalidRequest)
 
     run(work)
