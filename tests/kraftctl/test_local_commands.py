@@ -1,13 +1,18 @@
 """A local cluster from `up` to `purge`, as a user would."""
 
+import os
+import shutil
+import signal
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from tests.kraftctl.conftest import Ran, Run, invoke
+from tests.kraftctl.processes import is_alive
 from tests.kraftctl.promised_metrics import check_promised
 from tests.kraftctl.test_schema_command import check
+from tests.waiting import wait_until
 
 
 def _check_metrics(ps: Ran) -> None:
@@ -92,3 +97,42 @@ def test_a_local_cluster_lives(tmp_path: Path) -> None:
     assert run("purge").code == 7
     check(run("purge", "-y", "-o", "json"), "purge")
     assert run("purge", "-y").code == 5
+
+
+@pytest.mark.slow
+def test_a_cluster_comes_back_after_its_machine_was_switched_off(tmp_path: Path) -> None:
+    """All processes end at once, and what is kept for a session only is gone."""
+    runtime = tmp_path / "run"
+    env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_RUNTIME_DIR": str(runtime)}
+
+    def run(*arguments: str, stdin: str = "") -> Ran:
+        return invoke(*arguments, stdin=stdin, env=env)
+
+    up = run("up", "-d", "-c", "3", "-n", "2", "--any-port", "--topic", "t:1:2", "-o", "json")
+    assert up.code == 0, up.err
+    try:
+        assert run("produce", "t", stdin="kept\n").code == 0
+        before = run("ps", "-o", "json")
+        _switch_off(before)
+        shutil.rmtree(runtime)
+        runtime.mkdir()
+        assert run("ps").code == 5
+        again = run("up", "-d", "-o", "json")
+        assert again.code == 0, again.err
+        assert again.pick("cluster_id") == up.pick("cluster_id")
+        assert run("health", "--wait", "--within", "40s").code == 0
+        assert run("consume", "t", "--from", "start", "-n", "1").out == "kept\n"
+        assert run("produce", "t", stdin="more\n").code == 0
+    finally:
+        run("down")
+
+
+def _switch_off(ps: Ran) -> None:
+    nodes, supervisor = ps.pick("nodes"), ps.pick("supervisor")
+    assert isinstance(nodes, list)
+    assert isinstance(supervisor, int)
+    pids = [supervisor, *(node["pid"] for node in nodes)]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(supervisor, 0)
+    wait_until(lambda: not any(map(is_alive, pids)), "the end of all")
