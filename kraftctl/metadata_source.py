@@ -7,7 +7,7 @@ at the end of a file and not whole yet is left out.
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kraftctl.controllers import beliefs, with_controllers
@@ -38,15 +38,26 @@ def read_directory(path: str) -> tuple[History, list[str]]:
     start = min((int(name[:20]) for name in names if _SEGMENT.fullmatch(name)), default=None)
     if start is None:
         raise NotFound(f"{directory} has no segment of a log", hint="is the path right?")
-    for name in names:
-        found = _CHECKPOINT.fullmatch(name)
-        if found and int(found[1]) >= start and history.image.end_offset == 0:
-            history.begin(_batches(os.path.join(directory, name), notes), int(found[1]))
+    checkpoint = _first_state(names, start)
+    if checkpoint is not None:
+        end_offset = int(checkpoint[:20])
+        history.begin(_batches(os.path.join(directory, checkpoint), notes), end_offset)
     for name in names:
         if _SEGMENT.fullmatch(name):
             for batch in _batches(os.path.join(directory, name), notes):
                 history.add(batch)
     return history, notes
+
+
+def _first_state(names: Sequence[str], start: int) -> str | None:
+    """The checkpoint to begin with. A log that begins at 0 tells all by itself, and its records are
+    told against what was before them; only the first voters stand before it.
+    """
+    for name in names:
+        found = _CHECKPOINT.fullmatch(name)
+        if found and (int(found[1]) >= start if start > 0 else int(found[1]) == 0):
+            return name
+    return None
 
 
 def _log_directory(path: str) -> str:

@@ -5,9 +5,12 @@ import pytest
 
 from kraftctl.exit_codes import NotFound
 from kraftctl.metadata_source import LOG_NAME, read_directory
+from metadata_log import records as r
 from metadata_log.codec import encode
 from metadata_log.records import Cause, CausedRecord, CauseKind, FeatureLevel
+from metadata_log.snapshot import write_values
 from quorum.batches import encode_records
+from tests.kraftctl.test_metadata_history import ID, STATE, batch
 
 
 def write(directory: Path, *levels: int) -> Path:
@@ -31,6 +34,25 @@ def test_files_are_read_and_not_changed(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [LOG_NAME]  # no lock
     assert os.stat(path).st_mtime_ns == before.st_mtime_ns
     assert read_directory(str(path.parent))[0].next_offset == 2
+
+
+def test_a_log_from_its_beginning_is_read_without_checkpoints(tmp_path: Path) -> None:
+    """What a record says is told against what was before it, and not against what is now."""
+    change = r.PartitionChange(ID, 0, leader=2, isr=(2,))
+    batches = [batch(r.TopicRecord("t", ID), r.PartitionRecord(ID, 0, STATE), base=0)]
+    batches.append(batch(change, base=2))
+    log = tmp_path / LOG_NAME
+    log.mkdir()
+    (log / f"{0:020d}.log").write_bytes(b"".join(bytes(each.data) for each in batches))
+    whole, _ = read_directory(str(tmp_path))
+    checkpoint = encode_records(list(write_values(whole.image)), timestamp=1)
+    (log / f"{3:020d}-{0:010d}.checkpoint").write_bytes(bytes(checkpoint))
+    again, notes = read_directory(str(tmp_path))
+    assert ([each.text for each in again.entries], notes) == (
+        [each.text for each in whole.entries],
+        [],
+    )
+    assert again.entries[-1].text == "t-0 is led by 2 (was 1); ISR shrinks to 2"
 
 
 def test_a_torn_end_is_left_out_and_told(tmp_path: Path) -> None:
