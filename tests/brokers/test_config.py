@@ -30,7 +30,7 @@ def test_the_fast_profile() -> None:
     fast = config(timing_profile="fast")
     assert (fast.lifecycle.heartbeat_ms, fast.lifecycle.session_ms) == (150, 1_500)
     assert fast.replica.replica_lag_ms == 2_000
-    assert (fast.replica.fetch_wait_ms, fast.replica.fetch_timeout_ms) == (150, 600)
+    assert (fast.replica.fetch_wait_ms, fast.replica.fetch_timeout_ms) == (500, 2_000)
 
 
 def test_what_is_set_wins_over_the_profile() -> None:
