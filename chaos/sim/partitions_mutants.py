@@ -5,6 +5,8 @@ from chaos.sim.patching import Mutant
 
 _KIND: Kind = "partitions"
 _SEEDS = 40
+_MANY_SEEDS = 100
+"""For what needs a rare state to do harm."""
 _STATE = "brokers.partition_state:PartitionState"
 
 PARTITIONS = (
@@ -76,7 +78,7 @@ PARTITIONS = (
                 "if False:",
             ),
         ),
-        _SEEDS,
+        _MANY_SEEDS,
         _KIND,
     ),
     Mutant(

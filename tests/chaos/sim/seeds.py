@@ -21,6 +21,7 @@ METADATA_SEEDS: Mapping[int, str] = {
 }
 
 PARTITION_SEEDS: Mapping[int, str] = {
+    7: "a follower that was cut off with its leader, and fenced, went on serving reads",
     328: "a broker that learnt late that it had led, after others had (of the simulator)",
     10: "a copy that was taken away and given back is another copy (of the simulator, not of ours)",
 }
