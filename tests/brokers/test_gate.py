@@ -80,11 +80,12 @@ async def test_a_reader_that_waited_is_told_nothing_by_one_that_was_cut_off_mean
         topic = await cluster.create("t", min_insync=2)
         await cluster.produce(topic, b"a")
         await until(lambda: is_sure(cluster, topic))
-        waiting = asyncio.create_task(cluster.fetch(topic, 1, max_wait_ms=600))
-        await until(lambda: cluster.brokers[1].manager.purgatory.counts.get("fetch", 0) > 0)
-        close_gates(cluster)
-        cluster.cut(1, 3)
-        told = await waiting
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(cluster.fetch(topic, 1, max_wait_ms=600))
+            await until(lambda: cluster.brokers[1].manager.purgatory.counts.get("fetch", 0) > 0)
+            close_gates(cluster)
+            cluster.cut(1, 3)
+        told = waiting.result()
         assert told.error is not None
         assert told.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
