@@ -52,8 +52,8 @@ PROFILES = {
         registration_ms=60_000,
         shutdown_ms=10_000,
         replica_lag_ms=2_000,
-        # Not shorter: metadata tells who leads now long before a fetch from a dead leader times out,
-        # and each idle fetch wakes two processes.
+        # Not shorter: metadata tells who leads now long before a fetch from a dead leader times
+        # out, and each idle fetch wakes two processes.
         fetch_timeout_ms=2_000,
     ),
 }
