@@ -1,11 +1,15 @@
 """`quorum-state`: epoch, vote and leader of this node, in one line of JSON that Kafka can read.
 
 It is written in one atomic step before anything that depends on it is said to others. What cannot
-be read is never taken for epoch 0: a node that forgot its vote could vote twice.
+be read is never taken for epoch 0: a node that forgot its vote could vote twice. Nor is a flipped
+bit taken for another vote: the line ends with a CRC of what is before it, which Kafka passes over.
 """
 
 import errno
 import json
+from collections.abc import Mapping
+
+from crc32c import crc32c
 
 from kraftlog.errors import LogDamaged
 from kraftlog.types import Uuid
@@ -16,6 +20,7 @@ from storage.files import Files
 
 ELECTION_FILE = "quorum-state"
 _DATA_VERSION = 1
+_CRC = "crc32c"
 _NOBODY = -1
 _NO_DIRECTORY = Uuid(bytes(16))
 _HINT = (
@@ -33,7 +38,11 @@ def write_election(files: Files, path: str, election: ElectionState) -> None:
         "votedDirectoryId": str(voted.directory_id if voted else _NO_DIRECTORY),
         "data_version": _DATA_VERSION,
     }
-    files.write_atomic(path, json.dumps(fields, separators=(",", ":")).encode() + b"\n")
+    files.write_atomic(path, _line({**fields, _CRC: crc32c(_line(fields))}) + b"\n")
+
+
+def _line(fields: Mapping[str, object]) -> bytes:
+    return json.dumps(fields, separators=(",", ":")).encode()
 
 
 def read_election(files: Files, path: str) -> ElectionState:
@@ -56,6 +65,9 @@ def read_election(files: Files, path: str) -> ElectionState:
 
 
 def _parse(fields: dict[str, object]) -> ElectionState:
+    found = crc32c(_line({name: fields[name] for name in fields if name != _CRC}))
+    if fields[_CRC] != found:
+        raise ValueError(f"{_CRC} {fields[_CRC]!r} where {found} is right")
     if fields["data_version"] != _DATA_VERSION:
         raise ValueError(f"data_version {fields['data_version']}")
     epoch = _number(fields["leaderEpoch"], least=0)

@@ -146,7 +146,7 @@ class Snapshot:
 def open_snapshot(files: Files, path: str, snapshot: SnapshotId) -> Snapshot:
     """Check all of the file: every CRC, the header first, the footer last."""
     try:
-        voters, timestamp = _verify(_batches(files, path))
+        voters, timestamp = _verify(_batches(files, path), snapshot.epoch)
     except (CorruptRecord, DecodeError, ValueError) as error:
         raise LogDamaged(
             f"snapshot {path} is damaged: {error}",
@@ -165,7 +165,7 @@ def read_timestamp(files: Files, path: str) -> int:
     return raft_pb2.SnapshotHeaderRecord.FromString(value).last_timestamp
 
 
-def _verify(batches: Iterator[RecordBatch]) -> tuple[VoterSet, int]:
+def _verify(batches: Iterator[RecordBatch], epoch: int) -> tuple[VoterSet, int]:
     offset, last_kind, timestamp = 0, -1, 0
     voters = VoterSet()
     for batch in batches:
@@ -173,6 +173,8 @@ def _verify(batches: Iterator[RecordBatch]) -> tuple[VoterSet, int]:
             raise CorruptRecord(f"something follows the footer at offset {offset}")
         if batch.base_offset != offset:
             raise CorruptRecord(f"offset {batch.base_offset} where {offset} comes next")
+        if batch.leader_epoch != epoch:  # as the offset, it is outside the CRC
+            raise CorruptRecord(f"epoch {batch.leader_epoch} at offset {offset}")
         last_kind, value = control_kind(batch) if batch.is_control else (0, b"")
         if (offset == 0) != (last_kind == SNAPSHOT_HEADER):
             raise CorruptRecord("the header is not first, or not alone")

@@ -87,6 +87,8 @@ class Store:
         self._recent = RecentBatches()
         self.records_fetched = 0
         self._snapshots = self._find_snapshots()
+        self._opened: Snapshot | None = None
+        self.latest_snapshot()  # found damaged, if it is, before the log is cut for its sake
         self.log = self._open_log()
         self.view = self._view()
 
@@ -228,12 +230,13 @@ class Store:
     # -- snapshots
 
     def latest_snapshot(self) -> Snapshot | None:
-        """The newest, or the bootstrap checkpoint, or none."""
-        if self._snapshots:
-            return self.open_snapshot(self._snapshots[-1])
-        if self._files.exists(self._path(BOOTSTRAP_SNAPSHOT)):
-            return self.open_snapshot(BOOTSTRAP_SNAPSHOT)
-        return None
+        """The newest, or the bootstrap checkpoint, or none. The same one is checked once."""
+        newest = self._snapshots[-1] if self._snapshots else BOOTSTRAP_SNAPSHOT
+        if newest == BOOTSTRAP_SNAPSHOT and not self._files.exists(self._path(newest)):
+            return None
+        if self._opened is None or self._opened.id != newest:
+            self._opened = self.open_snapshot(newest)
+        return self._opened
 
     def open_snapshot(self, snapshot: SnapshotId) -> Snapshot:
         return open_snapshot(self._files, self._path(snapshot), snapshot)

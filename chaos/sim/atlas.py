@@ -37,14 +37,17 @@ class Atlas:
         ]
 
     def unsound(self) -> set[ReplicaKey]:
-        """Voters that cannot be counted on: their disk is lost, or nobody knows where they are."""
+        """Voters that cannot be counted on: their disk is lost, or will be found damaged, or nobody
+        knows where they are.
+        """
         moved = {
             voter.key
             for voters in self.acting_sets()
             for voter in voters.voters
             if self._is_elsewhere(voter)
         }
-        return self._cluster.lost | moved
+        rotten = {node.key for node in self._cluster.nodes if node.is_rotten}
+        return self._cluster.lost | moved | rotten
 
     def _is_elsewhere(self, voter: Voter) -> bool:
         return any(

@@ -59,6 +59,9 @@ class Seen:
     loaded: int = 0
     """How many snapshots its state machine has loaded in this life."""
     download: SnapshotId | None = None
+    rejections: int = 0
+    rejected: tuple[ReplicaKey, SnapshotId | None, int] | None = None
+    """The last download that made no sense, whose it was, and when that was found."""
 
 
 class Checker:
@@ -118,6 +121,7 @@ class Checker:
             self.sightings.note("restarted as a candidate")
         seen.life, seen.version, seen.leads, seen.applied = node.life, core.log.version, -1, -1
         seen.loaded, seen.download = node.machine.snapshots_loaded, None
+        seen.rejections, seen.rejected = 0, None
         snapshot = core.log.latest_snapshot
         seen.high_watermark = snapshot.end_offset if snapshot else 0
         self.ledger.commit(seen.mirror.between(0, seen.high_watermark), node.name)
@@ -362,7 +366,10 @@ class Checker:
         role = core.role
         download = role.download if isinstance(role, Follower) else None
         was, seen.download = seen.download, download.snapshot if download else None
-        if was and was != seen.download and was.end_offset != core.log.start_offset:
+        if isinstance(role, Follower) and core.snapshots_rejected > seen.rejections:
+            self._check_rejection(node, role.leader.key, was, seen)
+            seen.rejections = core.snapshots_rejected
+        elif was and was != seen.download and was.end_offset != core.log.start_offset:
             self.sightings.note("download of a snapshot given up")
         if not isinstance(role, Candidate):
             self._candidates.discard(node.key)
@@ -372,6 +379,17 @@ class Checker:
             self.sightings.note("two candidates at once")
         if role.lost:
             self.sightings.note("candidate lost its election")
+
+    def _check_rejection(
+        self, node: SimNode, leader: ReplicaKey, snapshot: SnapshotId | None, seen: Seen
+    ) -> None:
+        self.sightings.note("damaged snapshot of a leader refused")
+        now_ms = node.clock.monotonic_ms()
+        before, seen.rejected = seen.rejected, (leader, snapshot, now_ms)
+        if before and before[:2] == (leader, snapshot):
+            pause_ms = now_ms - before[2]
+            has_waited = pause_ms >= FAST.sign_of_life_ms
+            invariant(has_waited, "V3 loads the same damage at once", node=node.name, ms=pause_ms)
 
 
 def _durable_end(store: Store) -> int:

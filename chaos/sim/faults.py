@@ -9,7 +9,7 @@ from random import Random
 
 from chaos.sim.atlas import Atlas
 from chaos.sim.cluster import Cluster
-from chaos.sim.damage import flip_flushed_bit
+from chaos.sim.damage import flip_election_bit, flip_flushed_bit, flip_snapshot_bit
 from chaos.sim.network import Link
 from chaos.sim.node import SimNode
 from chaos.sim.operators import Operators
@@ -93,6 +93,8 @@ class Faults:
         for node in self._cluster.nodes:
             if node.paused:
                 node.resume()
+            if node.is_up and node.is_rotten:
+                node.die()  # others have told what it serves: an operator has a look
 
     def _victim(self, dice: Random) -> SimNode | None:
         """Leaders are worth more: half of the time one of them."""
@@ -223,13 +225,40 @@ class Faults:
             self._cluster.trace.add(f"{node.name} will fail", node.disk_error)
 
     def _damage(self, dice: Random) -> None:
-        """A bit flips in what was flushed, while the process is down. It must not come back."""
+        """A bit flips in what was durable, mostly while the process is down."""
         node = self._victim(dice)
-        if node is None or node.store is None or not self._atlas.may_lose(node.key):
+        if node is None or not self._atlas.may_lose(node.key):
             return
-        flushed = node.store.log.flushed_offset
+        if node.core and node.core.log.snapshots and dice.random() < 0.5:
+            self._rot(node, dice)
+        else:
+            self._damage_disk(node, dice)
+
+    def _rot(self, node: SimNode, dice: Random) -> None:
+        """Nobody knows of it until the process starts again, or somebody who has lost everything
+        asks for that snapshot.
+        """
+        node.rotten = flip_snapshot_bit(node.disk, dice)
+        self._cluster.trace.add(f"{node.name} rots", node.rotten)
+        others = [each for each in self._cluster.alive if each is not node]
+        dice.shuffle(others)
+        for each in others:
+            if self._atlas.may_lose(node.key, each.key):
+                self._cluster.replace_disk(each)
+                return
+
+    def _damage_disk(self, node: SimNode, dice: Random) -> None:
+        """It must not come back with it."""
+        flushed = node.store.log.flushed_offset if node.store else 0
         node.die()
-        if flip_flushed_bit(node.disk, flushed, dice):
+        match dice.randrange(3):
+            case 0:
+                is_damaged = flip_flushed_bit(node.disk, flushed, dice)
+            case 1:
+                is_damaged = flip_snapshot_bit(node.disk, dice) is not None
+            case _:
+                is_damaged = flip_election_bit(node.disk, dice)
+        if is_damaged:
             self._cluster.trace.add(f"{node.name} is damaged")
             self._cluster.lost.add(node.key)
             node.is_damaged = True

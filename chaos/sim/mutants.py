@@ -219,6 +219,21 @@ DISK = (
         (("batch.check_crc()", "pass"),),
     ),
     Mutant(
+        "a damaged vote is believed",
+        "quorum.election_file:_parse",
+        (("if fields[_CRC] != found:", "if False:"),),
+    ),
+    Mutant(
+        "a damaged snapshot is taken",
+        "quorum.snapshot_file:_batches_of",
+        (("batch.check_crc()", "pass"),),
+    ),
+    Mutant(
+        "a damaged snapshot is loaded again at once",
+        "quorum.core.follower:reject_snapshot",
+        (("replica.now_ms + min(grown_ms, REJECTED_PAUSE_MAX_MS)", "replica.now_ms"),),
+    ),
+    Mutant(
         "a downloaded snapshot is not synced",
         "quorum.store:Store.check_download",
         (("    download.file.sync()\n", ""),),

@@ -21,7 +21,8 @@ from quorum.core.config import RaftConfig
 from quorum.core.messages import Refusal, ReplicaKey, ReplicaRequest, Reply, Request, VoterSet
 from quorum.core.raft import RaftCore
 from quorum.driver import Driver
-from quorum.store import Download, Store, format_store
+from quorum.snapshot_file import parse_name, snapshot_name
+from quorum.store import Download, Store, format_store, log_directory
 from quorum.wire import decode_reply, decode_request, encode_reply, encode_request
 from storage.log_config import LogConfig
 from storage.model_disk import ModelDisk, Operation, PowerCut, ProcessEnded
@@ -85,6 +86,8 @@ class SimNode:
         self.port = 1
         self.is_broker = False
         self.is_damaged = False
+        self.rotten: str | None = None
+        """A snapshot that was damaged while the process ran: it may serve it, and not know it."""
         self.disk_error: tuple[Operation, int] | None = None
         """The next operation of this kind fails with this errno, in whatever step it comes."""
         self.dies_in: int | None = None
@@ -118,6 +121,11 @@ class SimNode:
         return self.driver is not None
 
     @property
+    def is_rotten(self) -> bool:
+        """Whether the next start would find that snapshot."""
+        return self.rotten is not None and self.rotten == newest_snapshot(self.disk)
+
+    @property
     def is_leader(self) -> bool:
         return self.driver is not None and self.driver.core.is_leader
 
@@ -131,6 +139,7 @@ class SimNode:
     def start(self) -> None:
         """Start the process. It may die in the attempt, or find its files damaged."""
         self.life += 1
+        self.is_damaged = self.is_damaged or self.is_rotten
         self.world.trace.add(f"{self.name} starts")
         self.machine = self.world.machine_of(self)
         self._forget()
@@ -447,6 +456,13 @@ class SimNode:
         if error is Refusal.LEADERSHIP_LOST:
             self.world.sightings.note("read refused: leadership lost")
         self._reads.pop(token)(False)
+
+
+def newest_snapshot(disk: ModelDisk) -> str | None:
+    """The path of the one that a start reads, that of the first voters if there is no other."""
+    directory = log_directory(DIRECTORY)
+    found = [snapshot for name in disk.list_dir(directory) if (snapshot := parse_name(name))]
+    return f"{directory}/{snapshot_name(max(found))}" if found else None
 
 
 def _only_look(_driver: Driver) -> None:

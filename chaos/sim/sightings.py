@@ -29,6 +29,7 @@ RARE_STATES = (
     "log start moved",
     "snapshot of a leader loaded",
     "download of a snapshot given up",
+    "damaged snapshot of a leader refused",
     "voter added",
     "voter removed",
     "leader removed itself",

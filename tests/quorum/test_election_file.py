@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ def test_the_line_is_kafkas() -> None:
         "votedId": 2,
         "votedDirectoryId": str(key(2).directory_id),
         "data_version": 1,
+        "crc32c": 494992867,
     }
 
 
@@ -69,10 +71,16 @@ def test_after_a_power_cut_it_is_the_old_or_the_new_one() -> None:  # Q3
     assert seen == {1, 2}
 
 
-GOOD = (
-    b'{"leaderId":-1,"leaderEpoch":4,"votedId":-1,"votedDirectoryId":"%s","data_version":1}\n'
-    % (b"A" * 22)
+FIELDS = b'{"leaderId":-1,"leaderEpoch":4,"votedId":-1,"votedDirectoryId":"%s","data_version":1' % (
+    b"A" * 22
 )
+
+
+def with_crc(fields: bytes) -> bytes:
+    return fields + b',"crc32c":%d}\n' % crc32c(fields + b"}")
+
+
+GOOD = with_crc(FIELDS)
 
 
 @pytest.mark.parametrize(
@@ -83,19 +91,31 @@ GOOD = (
         b"\xff\xfe",
         b"[]",
         b"null",
-        GOOD.replace(b'"data_version":1', b'"data_version":2'),
-        GOOD.replace(b'"leaderEpoch":4', b'"leaderEpoch":-4'),
-        GOOD.replace(b'"leaderEpoch":4', b'"leaderEpoch":4.5'),
-        GOOD.replace(b'"leaderEpoch":4', b'"leaderEpoch":true'),
-        GOOD.replace(b'"leaderEpoch":4', b'"leaderEpoch":2147483648'),
-        GOOD.replace(b'"leaderId":-1,', b""),
-        GOOD.replace(b"A" * 22, b"A" * 21),
+        FIELDS + b"}",
+        GOOD.replace(b'"leaderEpoch":4', b'"leaderEpoch":5'),
+        with_crc(FIELDS.replace(b'"data_version":1', b'"data_version":2')),
+        with_crc(FIELDS.replace(b'"leaderEpoch":4', b'"leaderEpoch":-4')),
+        with_crc(FIELDS.replace(b'"leaderEpoch":4', b'"leaderEpoch":4.5')),
+        with_crc(FIELDS.replace(b'"leaderEpoch":4', b'"leaderEpoch":true')),
+        with_crc(FIELDS.replace(b'"leaderEpoch":4', b'"leaderEpoch":2147483648')),
+        with_crc(FIELDS.replace(b'"leaderId":-1,', b"")),
+        with_crc(FIELDS.replace(b"A" * 22, b"A" * 21)),
     ],
 )
 def test_what_cannot_be_read_is_never_epoch_0(text: bytes) -> None:  # Q15
     assert read_election(disk_with(GOOD), PATH).epoch == 4
     with pytest.raises(LogDamaged, match=r"/d/quorum-state .*this node may have voted"):
         read_election(disk_with(text), PATH)
+
+
+@given(st.data())
+def test_no_flipped_bit_makes_another_vote(data: st.DataObject) -> None:  # Q15
+    disk = disk_with(None)
+    write_election(disk, PATH, data.draw(elections))
+    at = data.draw(st.integers(0, disk.size(PATH) - 1))
+    disk.flip_bit(PATH, at, data.draw(st.integers(0, 7)))
+    with pytest.raises(LogDamaged):
+        read_election(disk, PATH)
 
 
 def test_a_missing_file_is_refused_too() -> None:  # Q15

@@ -79,12 +79,8 @@ def test_damage_anywhere_is_found(data: st.DataObject) -> None:
     else:
         damaged[at] ^= 1 << data.draw(st.integers(0, 7))
     disk.write_atomic(PATH, damaged)
-    try:
-        found = open_snapshot(disk, PATH, ID)
-    except LogDamaged as error:
-        assert PATH in str(error)  # noqa: PT017 - or it is one of the few harmless bits
-    else:  # leader epochs are outside the CRC, and nobody reads them here
-        assert list(found.values()) == [b"abc", b"def"]
+    with pytest.raises(LogDamaged, match=PATH):
+        open_snapshot(disk, PATH, ID)
 
 
 def test_the_footer_must_be_last() -> None:
