@@ -252,6 +252,8 @@ class SendWindow:
         sequence = batch.base_sequence
         for offset, part in enumerate(parts):
             part.identity, part.base_sequence = batch.identity, sequence
+            # If it was, the leader finds no part of it, and says that the numbers are wrong.
+            part.maybe_appended = batch.maybe_appended
             sequence = (sequence + part.count) & SEQUENCE_MAX
             self.batches.insert(at + offset, part)
 

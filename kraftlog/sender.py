@@ -400,8 +400,9 @@ class Sender:
             if taken is not None:
                 self._fail(taken, self._never_sent(queue))
             waiting = queue.closed[0] if queue.closed else queue.filling
-        oldest = queue.window.batches[0] if queue.window.batches else waiting
-        if oldest is not None and not oldest.given_up:
+        hoped_for = (batch for batch in queue.window.batches if not batch.given_up)
+        oldest = next(hoped_for, waiting)
+        if oldest is not None:
             self.wake_at(oldest.created + self._options.delivery_timeout_ms / 1000)
 
     @property

@@ -157,6 +157,37 @@ def test_time_over_without_an_answer_is_an_unknown_outcome(toys: ToyCluster) -> 
         assert send(p, b"c") == [2], "the late answer has settled where the numbers go on"
 
 
+def test_each_of_those_under_way_has_only_so_much_time(toys: ToyCluster) -> None:
+    hold = threading.Event()
+    with producer(toys, delivery_timeout="300ms", request_timeout="60s") as p:
+        send(p, b"a")
+        toys.faults.append(Fault("produce", hold=hold, times=-1))
+        futures = []
+        for number in range(3):
+            futures.append(p.send("t", b"%d" % number, partition=0))
+            until(lambda: len(toys.values("t")) == number + 2, "it is under way")  # noqa: B023
+        for future in futures:
+            assert isinstance(future.exception("10s"), RequestTimedOut)
+        toys.release_held()
+
+
+def test_what_may_have_been_appended_is_not_sent_in_parts(toys: ToyCluster) -> None:
+    """The answer is lost, and then the topic wants smaller batches: nobody can tell any more."""
+    toys.add_topic("small", 1)
+    with producer(toys, linger="50ms") as p:
+        p.send("small", b"first").result("20s")
+        toys.faults += [
+            Fault("produce", lose_reply=True),
+            Fault("produce", refuse=ErrorCode.MESSAGE_TOO_LARGE),
+        ]
+        futures = [p.send("small", b"%d" % number) for number in range(4)]
+        for future in futures:
+            error = future.exception("20s")
+            assert error is None or error.outcome_unknown
+        assert p.send("small", b"last").result("20s").offset == 5
+    assert toys.values("small") == [b"first", b"0", b"1", b"2", b"3", b"last"]
+
+
 def test_after_an_outage_the_next_record_does_not_pay_for_those_that_were_lost(
     toys: ToyCluster,
 ) -> None:
