@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Self, Unpack
 from kraftlog.config_keys import ALL_KEYS, Scope
 from kraftlog.durations import Duration, to_seconds
 from kraftlog.errors import ConfigError, LeaderNotAvailable, TimeoutError_
+from kraftlog.local.faults import Breakable
 from kraftlog.local.layout import (
     BROKER,
-    CLIENTS,
     CONTROLLER,
     Layout,
     Member,
@@ -24,7 +24,7 @@ from kraftlog.local.layout import (
 )
 from kraftlog.local.probe import BROKER_SERVICE, CONTROLLER_SERVICE, ClusterNow, Probe
 from kraftlog.local.process import NodeFailed, NodeProcess
-from kraftlog.resolver import RESOLVE_VARIABLE
+from kraftlog.local.ways import Ways
 from kraftlog.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ REPLICATION_FACTOR = 3
 Options = Mapping[str, str | int | float | bool]
 
 
-class LocalCluster:
+class LocalCluster(Breakable):
     """Starts when it is entered and leaves nothing behind when it is left.
 
     With `data` it lives in that directory, which stays and can be started again; without, in a
@@ -59,10 +59,12 @@ class LocalCluster:
         profile: str = "fast",
         metrics: bool = False,
         base_port: int | None = None,
+        faults: bool = False,
         timeout: Duration = "60s",
     ) -> None:
         """`config` are keys as in a configuration file: each goes to whoever reads it. Nodes listen
-        above `base_port`, or wherever it is free. `timeout` is how long the start may take.
+        above `base_port`, or wherever it is free. With `faults` ways between nodes can be cut
+        (`partition`, `isolate`, `heal`). `timeout` is how long the start may take.
         """
         if controllers < 1 or brokers < 0:
             raise ConfigError(
@@ -74,6 +76,7 @@ class LocalCluster:
         self._metrics = metrics
         self._base_port = base_port
         self._config = _checked(config or {})
+        self._faults = faults
         self._given = data
         self._timeout = to_seconds(timeout, "timeout")
         self._layout: Layout | None = None
@@ -82,6 +85,7 @@ class LocalCluster:
         """Keys of single nodes."""
         self._wanted: set[str] = set()
         """The nodes that are meant to run."""
+        self._isolated: set[str] = set()
 
     # -- the whole
 
@@ -100,6 +104,8 @@ class LocalCluster:
         """All nodes, until they are healthy."""
         try:
             layout = self._layout = self._open()
+            self._ways = Ways() if self._faults else None
+            self._lay_ways()
             for member in layout.members:
                 self._prepare(member)
             if layout.cluster_id is None:
@@ -173,6 +179,9 @@ class LocalCluster:
             process.close()
         self._processes.clear()
         self._wanted.clear()
+        self._isolated.clear()
+        if self._layout is not None:
+            self._take_ways_back()
         if self._layout is not None and self._given is None:
             shutil.rmtree(self._layout.directory, ignore_errors=True)
             self._layout = None
@@ -285,6 +294,7 @@ class LocalCluster:
         """One more broker; its name. `wait_healthy` waits for it."""
         member = self.layout.add(BROKER, metrics=self._metrics)
         self.layout.save()
+        self._lay_ways()
         self._launch(member, _checked(config or {}))
         return member.name
 
@@ -346,24 +356,6 @@ class LocalCluster:
         config = defaults | layout.config | self._extra.get(member.name, {})
         return [*arguments, *_key_flags(member.role, config)]
 
-    # -- routes
-
-    @property
-    def client_environment(self) -> dict[str, str]:
-        """What the environment of a client's process has to have for `reroute` to reach it."""
-        path = self.layout.resolve_path(CLIENTS)
-        if not os.path.exists(path):
-            self.layout.write_resolve(CLIENTS, {})
-        return {RESOLVE_VARIABLE: path}
-
-    def reroute(self, name: str, routes: Mapping[str, str]) -> None:
-        """Send a node's dials elsewhere, from its next one on: address to address. A proxy there
-        can then cut or slow each edge. `clients` stands for all clients.
-        """
-        if name != CLIENTS:
-            self.layout.find(name)
-        self.layout.write_resolve(name, routes)
-
     # -- how it is
 
     def wait_healthy(self, timeout: Duration = "30s", *, in_sync: bool = False) -> None:
@@ -382,9 +374,14 @@ class LocalCluster:
                 raise TimeoutError_(f"not healthy within {seconds:g} s: {why}")
             time.sleep(POLL_SECONDS)
 
+    @property
+    def _reachable(self) -> set[str]:
+        """Those meant to run, and to be in touch with each other."""
+        return self._wanted - self._isolated
+
     def _trouble(self, probe: Probe, *, in_sync: bool) -> str | None:
         """Why the cluster is not healthy yet; None: it is."""
-        members = [self.layout.find(name) for name in sorted(self._wanted)]
+        members = [self.layout.find(name) for name in sorted(self._reachable)]
         for member in members:
             if not self._processes[member.name].is_running:
                 code = self._processes[member.name].exit_code
@@ -418,7 +415,7 @@ class LocalCluster:
             self._wait(lambda: self._unaware(probe, topic), to_seconds(timeout, "timeout"))
 
     def _unaware(self, probe: Probe, topic: str) -> str | None:
-        for name in sorted(self._wanted.intersection(self.brokers)):
+        for name in sorted(self._reachable.intersection(self.brokers)):
             now = probe.look(self.address(name))
             if now is None or not now.leads(topic):
                 return f"{name} does not know who leads {topic}"
@@ -426,7 +423,7 @@ class LocalCluster:
 
     def look(self) -> ClusterNow:
         """The cluster as some broker sees it."""
-        up = [name for name in self.brokers if name in self._wanted and self.is_running(name)]
+        up = [name for name in self.brokers if name in self._reachable and self.is_running(name)]
         with Probe() as probe:
             for name in up:
                 now = probe.look(self.address(name))

@@ -9,8 +9,9 @@
         kraft_cluster.kill(kraft_cluster.leader("orders", 0))
         kraft_cluster.wait_healthy("10s")
 
-Tests share a cluster with all others that ask for the same one; each gets topics of its own. With
-`faults` a test gets a cluster for itself, which it may break. Under xdist every worker has its own.
+Tests share a cluster with all others that ask for the same one; each gets topics of its own, and
+none may break it. With `faults` a test gets a cluster for itself, which it may break: `kill`,
+`pause`, `partition`, `isolate`, `heal`. Under xdist every worker has its own.
 When a test fails, the end of each node's log is part of the report; with --kraft-keep the data of
 its cluster stays, and the report says where.
 
@@ -84,12 +85,15 @@ class Clusters:
 
     def start(self, wish: Wish) -> "LocalCluster":
         from kraftlog.local import LocalCluster  # noqa: PLC0415 - only who asks pays for it
+        from kraftlog.testing.shared import SharedCluster  # noqa: PLC0415
 
-        return LocalCluster(
+        kind = LocalCluster if wish.faults else SharedCluster
+        return kind(
             wish.controllers,
             wish.brokers,
             data=tempfile.mkdtemp(prefix="kraftlog-test-"),
             config=wish.config,
+            faults=wish.faults,
         ).start()
 
     def note_failure(self, cluster: "LocalCluster") -> None:

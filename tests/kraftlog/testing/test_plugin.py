@@ -56,6 +56,16 @@ def test_records_failures_and_a_user_s_own_modules(pytester: pytest.Pytester) ->
             assert kraft_producer.send(kraft_topic, b"two").result(30).offset == 0
             assert kraft_cluster.brokers == ["b1"]
 
+        def test_a_shared_one_is_not_broken(kraft_cluster):
+            with pytest.raises(Exception, match="other tests use this cluster too"):
+                kraft_cluster.kill("b1")
+
+        @pytest.mark.kraft(controllers=3, faults=True)
+        def test_an_isolated_controller(kraft_cluster):
+            kraft_cluster.isolate(kraft_cluster.controller())
+            kraft_cluster.heal()
+            kraft_cluster.wait_healthy("60s")
+
         @pytest.mark.kraft(brokers=3, faults=True, config={"min.insync.replicas": 2})
         def test_failover(kraft_cluster, kraft_topic, kraft_producer):
             kraft_cluster.kill(kraft_cluster.leader(kraft_topic))
@@ -68,7 +78,7 @@ def test_records_failures_and_a_user_s_own_modules(pytester: pytest.Pytester) ->
         """
     )
     result = pytester.runpytest_subprocess(*FLAGS, "--kraft-keep")
-    result.assert_outcomes(passed=3, failed=1)
+    result.assert_outcomes(passed=5, failed=1)
     result.stdout.fnmatch_lines(
         [
             "*- kraftlog cluster -*",
