@@ -84,7 +84,8 @@ class Subscription:
 
     def starts(self, partitions: Mapping[str, int]) -> Mapping[TopicPartition, Offset | KraftError]:
         """Where to begin in each partition, given how many each topic has. One that was not there
-        at first is read from its start: it was made after we began.
+        at first is read from its start: it was made after we began. One whose topic is gone is read
+        no more.
         """
         if self.by_hand is not None:
             return self.by_hand
@@ -94,6 +95,9 @@ class Subscription:
                     start = self._beginning(place) if self._is_first else Offset.START
                     self._known[place] = start
         self._is_first = False
+        gone = [place for place in self._known if place.topic not in partitions]
+        for place in gone:
+            del self._known[place]
         return self._known
 
     def _topics_in(self, partitions: Mapping[str, int]) -> list[str]:

@@ -8,6 +8,7 @@ that answered last is asked first.
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from random import Random
 from typing import TypeAlias, TypeVar
 
@@ -302,7 +303,8 @@ class ClusterClient:
             failure = error
             logger.debug("no metadata: %s", error)
         else:
-            metadata = decode_metadata(reply.metadata, self._good_address)
+            told = decode_metadata(reply.metadata, self._good_address)
+            metadata = replace(told, is_complete=all_topics)
             has_news = metadata.offset > self.view.offset
             self._without_news = "" if has_news else self._good_address
             self.view.learn(metadata)

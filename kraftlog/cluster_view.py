@@ -64,7 +64,9 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """One broker's answer. `refused` are the topics that it would not describe."""
+    """One broker's answer. `refused` are the topics that it would not describe; where it is
+    complete, what it does not name does not exist.
+    """
 
     offset: int
     cluster_id: bytes = b""
@@ -73,6 +75,7 @@ class Metadata:
     controller_id: int | None = None
     topics: tuple[TopicView, ...] = ()
     refused: Mapping[str, KraftError] = field(default_factory=dict)
+    is_complete: bool = False
 
 
 class ClusterView:
@@ -135,6 +138,9 @@ class ClusterView:
             self.brokers = {node.node_id: node for node in metadata.brokers}
             self.controllers = {node.node_id: node for node in metadata.controllers}
             self.controller_id = metadata.controller_id
+            if metadata.is_complete:
+                named = {topic.name for topic in metadata.topics}
+                self._forget({name: _unknown(name) for name in self.topics.keys() - named})
             self._forget(metadata.refused)
         for topic in metadata.topics:
             self._learn_topic(topic, is_newest=is_newest)

@@ -119,6 +119,17 @@ def test_a_topic_that_is_gone() -> None:
     assert view.topic("t").name == "t"
 
 
+def test_what_an_answer_about_all_topics_does_not_name_is_gone() -> None:
+    view = view_of(topic((1, 0)))
+    told = Metadata(offset=9, brokers=NODES, is_complete=True)
+    view.learn(told)
+    assert "t" in view.topics, "told by a broker that is behind"
+    view.learn(replace(told, offset=11))
+    with pytest.raises(UnknownTopicOrPartition, match="no topic or partition t"):
+        view.topic("t")
+    assert view.name_of(b"i" * 16) is None
+
+
 def test_why_a_topic_is_refused() -> None:
     view = view_of()
     view.learn(Metadata(offset=11, brokers=NODES, refused={"t": TopicExists("odd")}))

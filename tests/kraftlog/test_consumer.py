@@ -244,6 +244,15 @@ def test_partitions_and_topics_that_appear_are_read_from_their_start(toys: ToyCl
     assert sorted(offsets(found)) == [0, 0, 1, 1, 2, 2]
 
 
+def test_a_topic_that_is_gone_fits_no_pattern_any_more(toys: ToyCluster) -> None:
+    toys.add_topic("tt", 1)
+    with consumer(toys, pattern="t.*", metadata_max_age="100ms") as c:
+        until(lambda: c.poll("10ms") == [] and len(c.assignment()) == 3, "the first assignment")
+        toys.truth.drop_topic("t")
+        until(lambda: c.poll("10ms") == [] and len(c.assignment()) == 1, "what is left")
+        assert c.assignment() == [TopicPartition("tt", 0)]
+
+
 def test_a_topic_that_does_not_exist_yet_is_waited_for(
     toys: ToyCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
