@@ -67,8 +67,7 @@ class ProducerCore:
         self._accumulator.set_partitions(topic, len(view.partitions), view.available)
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        timeout_ms = self._options.common.api_timeout_ms
-        view = await self.client.ensure_topic(topic, timeout_ms=timeout_ms)
+        view = await self.client.ensure_topic(topic, timeout_ms=self._options.max_block_ms)
         return [
             PartitionInfo(topic, p.partition, p.leader_id, p.leader_epoch, p.replicas, p.isr)
             for p in view.partitions

@@ -138,6 +138,7 @@ class Producer(Generic[K, V]):
         return self._engine.flush(limit_seconds(timeout, "timeout"))
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """Waits for metadata as long as max_block allows."""
         check_topic(topic)
         return self._engine.partitions_for(topic)
 

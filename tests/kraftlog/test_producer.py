@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -190,12 +191,16 @@ def test_one_address_is_enough(toys: ToyCluster) -> None:
     ]
 
 
-def test_no_broker_at_all() -> None:
+@pytest.mark.parametrize(
+    "call", [lambda p: p.send("t", b"x"), lambda p: p.partitions_for("t")], ids=["send", "look"]
+)
+def test_no_broker_at_all(call: Callable[[Producer[bytes, bytes]], object]) -> None:
+    """Known after max_block, however long another call of this client may take."""
     with (
-        Producer[bytes, bytes]("127.0.0.1:1", max_block="100ms") as producer,
+        Producer[bytes, bytes]("127.0.0.1:1", max_block="100ms", api_timeout="10m") as producer,
         pytest.raises(KraftError, match=r"127\.0\.0\.1:1"),
     ):
-        producer.send("t", b"x")
+        call(producer)
 
 
 def test_what_cannot_be_sent_is_refused_at_once(toys: ToyCluster) -> None:
