@@ -93,9 +93,13 @@ def run(
     read, good = rows.count(), whole.count()
     files = str(job.out / "sessions")
     job.say(f"{read:,} records read, sessions go to {files}")
-    sessions(whole, gap_minutes).write.mode("overwrite").partitionBy("day").parquet(files)
+    if not good:
+        job.say(f"{topic} has no clicks: --events 1000 makes some up")
+    found = sessions(whole, gap_minutes)
+    found.write.mode("overwrite").partitionBy("day").parquet(files)
     rows.unpersist()
-    written = spark.read.parquet(files)
+    # Without a session there is no file that says what its columns are.
+    written = spark.read.schema(found.schema).parquet(files)
     summary = Summary(good, read - good, written.count())
     job.say(f"{summary.clicks:,} clicks in {summary.sessions:,} sessions")
     if summary.damaged:

@@ -29,7 +29,7 @@ FORMS = ["table", "json"]
 NOBODY = "127.0.0.1:1"
 STARTERS = {"up", "demo", "quorum form", "quorum join", "node run", "node format", "spark"}
 """Of these only values that no type takes: with others they would start something."""
-ANYTHING_GOES = {"drill ls", "schema", "ps", "config explain"}
+ANYTHING_GOES = {"drill ls", "schema", "ps", "config explain", "version"}
 """Where a word more or less is no mistake, or nobody has to be asked."""
 
 

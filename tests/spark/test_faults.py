@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,40 @@ def test_leaders_die_and_a_topic_grows_under_a_stream(
         query.stop()
     assert sorted(set(streams.copied("copies"))) == list(range(500))
     assert values(load(spark, kraft_cluster, subscribe="orders")) == list(range(500))
+
+
+@pytest.mark.drill
+@pytest.mark.kraft(controllers=1, brokers=3, faults=True)
+def test_a_leader_dies_under_a_batch_read(
+    spark: SparkSession, kraft_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    with kraft_cluster.admin() as admin:
+        admin.create_topics([NewTopic("large", 1, 3)]).raise_for_errors()
+    count = 60_000
+    with kraft_cluster.producer() as producer:
+        producer.send_many("large", [b"%d" % n + bytes(500) for n in range(count)])
+        assert producer.flush("60s") == (0, 0)
+    begun, killed = tmp_path / "begun", tmp_path / "killed"
+
+    def wait_once(value: int) -> int:
+        """The first rows come before the leader is gone, most of the others cannot."""
+        begun.touch()
+        wait_until(killed.exists, "the leader's death", 240)
+        return value
+
+    def kill() -> None:
+        wait_until(begun.exists, "the first rows", 240)
+        kraft_cluster.kill(kraft_cluster.leader("large", 0))
+        killed.touch()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    frame = load(spark, kraft_cluster, subscribe="large", schema="offset long, value binary")
+    waiting = udf(wait_once, "long", useArrow=False)
+    rows = frame.select(waiting("offset").alias("offset"), "value").collect()
+    killer.join()
+    assert [row.offset for row in rows] == list(range(count))
+    assert all(bytes(row.value).rstrip(b"\0") == b"%d" % row.offset for row in rows)
 
 
 # -- tasks

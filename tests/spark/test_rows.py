@@ -119,6 +119,9 @@ def test_a_topic_that_is_deleted_is_lost_too(
         def happens(self) -> None:
             with kraft_cluster.admin() as admin:
                 admin.delete_topics([kraft_topic]).raise_for_errors()
+            wait_until(
+                lambda: place not in kraft_cluster.look().partitions, "the broker has heard of it"
+            )
 
     lenient = options(kraft_cluster, kraft_topic, failOnDataLoss="false")
     monkeypatch.setattr(rows, "RangeFetch", Deleted)

@@ -85,3 +85,44 @@ def test_a_process_has_one_producer_until_it_ends(kraft_cluster: LocalCluster) -
     again = producer(options)
     assert again is not made
     again.close()
+
+
+def test_a_row_that_is_too_large(
+    spark: SparkSession, kraft_cluster: LocalCluster, kraft_topic: str
+) -> None:
+    large = spark.range(3).selectExpr("if(id = 1, repeat('x', 2000000), 'small') as value")
+    with pytest.raises(PySparkException, match=r"RecordTooLarge: .*max_request_bytes is 1048576"):
+        save(large, kraft_cluster, topic=kraft_topic)
+
+
+@pytest.mark.kraft(config={"auto.create.topics.enable": False})
+def test_a_topic_that_nobody_makes(spark: SparkSession, kraft_cluster: LocalCluster) -> None:
+    good = spark.range(3).selectExpr("cast(id as string) as value")
+    with pytest.raises(PySparkException, match=r"UnknownTopicOrPartition: no topic .*nobody-made"):
+        save(good, kraft_cluster, topic="nobody-made", **{"kafka.max.block.ms": 1_000})
+
+
+def test_brokers_that_are_not_there(spark: SparkSession) -> None:
+    good = spark.range(3).selectExpr("cast(id as string) as value").write.format("kraftlog")
+    nowhere = good.option("kafka.bootstrap.servers", "127.0.0.1:1").option("topic", "t")
+    with pytest.raises(PySparkException, match=r"127\.0\.0\.1:1 cannot be reached"):
+        nowhere.option("kafka.max.block.ms", "1000").mode("append").save()
+
+
+def test_columns_with_long_offsets(
+    spark: SparkSession, kraft_cluster: LocalCluster, kraft_topic: str
+) -> None:
+    setting = "spark.sql.execution.arrow.useLargeVarTypes"
+    frame = spark.range(10).selectExpr(
+        "cast(id as string) as key",
+        "cast(cast(id as string) as binary) as value",
+        "array(struct('h' as key, cast(cast(id as string) as binary) as value)) as headers",
+    )
+    spark.conf.set(setting, "true")
+    try:
+        save(frame, kraft_cluster, topic=kraft_topic)
+        back = load(spark, kraft_cluster, subscribe=kraft_topic, includeHeaders=True).collect()
+    finally:
+        spark.conf.unset(setting)
+    assert sorted(bytes(row.headers[0].value) for row in back) == [b"%d" % n for n in range(10)]
+    assert all(row.key == row.value for row in back)

@@ -1,10 +1,13 @@
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from kraftlog.errors import ConfigError, KraftError, NetworkError, UnknownTopicOrPartition
+from kraftlog.local import LocalCluster
 from kraftlog.local.layout import Layout, Member
 from kraftlog.records import Record
 from spark_connector.examples import alerts, clickstream, enrich, pipeline
@@ -134,3 +137,53 @@ def test_generators_repeat_themselves_and_stop(tmp_path: Path) -> None:
     assert made(1, 50) != made(2, 50)
     assert len(made(1, 50)) == 150
     assert made(1, 0) == []
+
+
+# -- the whole of it
+
+
+class Example(NamedTuple):
+    main: Callable[[list[str]], int]
+    topics: tuple[str, ...]
+    picture: str
+    says_without_input: str
+
+
+EXAMPLES = {
+    "clickstream": Example(
+        clickstream.main, ("--topic",), "sessions.svg", r"\b0 clicks in 0 sessions"
+    ),
+    "enrich": Example(
+        enrich.main,
+        ("--orders", "--products", "--target"),
+        "revenue.svg",
+        r"\b0 orders, 0 of unknown products",
+    ),
+    "alerts": Example(
+        alerts.main, ("--transactions", "--limits", "--alerts"), "alerts.svg", r"\b0 alerts"
+    ),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("events", [3_000, 0])
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.usefixtures("spark")
+def test_one_command_does_it_all(
+    kraft_cluster: LocalCluster,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    events: int,
+) -> None:
+    example = EXAMPLES[name]
+    topics = [word for flag in example.topics for word in (flag, f"{name}-{events}{flag}")]
+    given = ["-b", kraft_cluster.bootstrap, "--out", str(tmp_path), "--events", str(events)]
+    assert example.main([*given, *topics]) == 0
+    assert (tmp_path / example.picture).read_text().startswith("<svg")
+    told = capsys.readouterr().err
+    assert f"drawn: {tmp_path / example.picture}" in told
+    assert bool(re.search(example.says_without_input, told)) == (events == 0)
