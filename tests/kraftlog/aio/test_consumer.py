@@ -120,7 +120,8 @@ def test_who_waits_while_another_task_closes_hears_of_it(toys: ToyCluster) -> No
             before = len(toys.seen)
             async with asyncio.TaskGroup() as tasks:
                 waiting = tasks.create_task(hear(calls[name]()))
-                await asyncio.to_thread(until, lambda: len(toys.seen) > before + 2, "it waits")  # noqa: B023
+                is_waiting = lambda: len(toys.seen) > before + 2  # noqa: B023, E731
+                await asyncio.to_thread(until, is_waiting, "it waits")
                 await c.close()
             assert isinstance(waiting.result(), InvalidRequest)
 

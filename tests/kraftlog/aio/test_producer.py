@@ -207,7 +207,8 @@ def test_who_waits_while_another_task_closes_hears_of_it(toys: ToyCluster) -> No
             before = len(toys.seen)
             async with asyncio.TaskGroup() as tasks:
                 sent = tasks.create_task(hear(getattr(producer, name)("missing")))
-                await asyncio.to_thread(until, lambda: len(toys.seen) > before + 2, "it waits")  # noqa: B023
+                is_waiting = lambda: len(toys.seen) > before + 2  # noqa: B023, E731
+                await asyncio.to_thread(until, is_waiting, "it waits")
                 await producer.close()
             assert isinstance(sent.result(), InvalidRequest)
 
