@@ -227,17 +227,19 @@ class Faults:
     def _damage(self, dice: Random) -> None:
         """A bit flips in what was durable, mostly while the process is down."""
         node = self._victim(dice)
-        if node is None or not self._atlas.may_lose(node.key):
-            return
-        if node.core and node.core.log.snapshots and dice.random() < 0.5:
-            self._rot(node, dice)
-        else:
+        keepers = [each for each in self._cluster.alive if each.core and each.core.log.snapshots]
+        leaders = [each for each in keepers if each.is_leader]
+        if keepers and dice.random() < 0.5:
+            self._rot(dice.choice(leaders or keepers), dice)
+        elif node is not None and self._atlas.may_lose(node.key):
             self._damage_disk(node, dice)
 
     def _rot(self, node: SimNode, dice: Random) -> None:
         """Nobody knows of it until the process starts again, or somebody who has lost everything
         asks for that snapshot.
         """
+        if not self._atlas.may_lose(node.key):
+            return
         node.rotten = flip_snapshot_bit(node.disk, dice)
         self._cluster.trace.add(f"{node.name} rots", node.rotten)
         others = [each for each in self._cluster.alive if each is not node]

@@ -229,11 +229,6 @@ DISK = (
         (("batch.check_crc()", "pass"),),
     ),
     Mutant(
-        "a damaged snapshot is loaded again at once",
-        "quorum.core.follower:reject_snapshot",
-        (("replica.now_ms + min(grown_ms, REJECTED_PAUSE_MAX_MS)", "replica.now_ms"),),
-    ),
-    Mutant(
         "a downloaded snapshot is not synced",
         "quorum.store:Store.check_download",
         (("    download.file.sync()\n", ""),),

@@ -119,17 +119,30 @@ def _isr_without(
     rules: TopicRules,
 ) -> tuple[int, ...]:
     """The ISR without brokers that leave at once. If nobody who stays is sure to have every
-    committed record, that would lose some: refused, unless the topic allows it.
+    committed record, that would lose some; if fewer than min.insync.replicas are, so does one more
+    failure: refused, unless the topic allows it.
     """
     isr = without(state.isr, dropped)
     sure = state.isr + state.elr or state.last_known_elr
-    if not without(sure, dropped) and not rules.unclean:
+    if rules.unclean:
+        return isr
+    if not without(sure, dropped):
         raise InvalidReplicaAssignment(
-            f"{partition}: only {', '.join(map(str, sure))} is sure to have every record, and"
-            " would be removed",
+            f"{partition}: only {_named(sure)} is sure to have every record, and would be removed",
+            hint="wait until another replica is in sync",
+        )
+    needed = min(rules.min_insync_replicas, len(without(state.replicas, dropped)))
+    if len(isr) < needed and isr != state.isr:
+        raise InvalidReplicaAssignment(
+            f"{partition}: without {_named(dropped)} {len(isr)} in-sync replicas are left, and"
+            f" min.insync.replicas asks for {needed}",
             hint="wait until another replica is in sync",
         )
     return isr
+
+
+def _named(brokers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, brokers))
 
 
 def ongoing(

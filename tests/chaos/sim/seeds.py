@@ -23,5 +23,6 @@ METADATA_SEEDS: Mapping[int, str] = {
 PARTITION_SEEDS: Mapping[int, str] = {
     7: "a follower that was cut off with its leader, and fenced, went on serving reads",
     328: "a broker that learnt late that it had led, after others had (of the simulator)",
+    3012: "a move was called off, and what two had acknowledged was left to one whose power went",
     10: "a copy that was taken away and given back is another copy (of the simulator, not of ours)",
 }

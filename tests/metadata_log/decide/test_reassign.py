@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kraftlog.errors import (
+    InvalidReplicaAssignment,
     InvalidRequest,
     NewLeaderElected,
     NoReassignmentInProgress,
@@ -82,6 +83,21 @@ def test_a_leaderless_partition_can_be_moved_and_taken_back() -> None:
     assert wish(cluster, None) is None
     assert cluster.state("t").replicas == (1, 2)
     assert cluster.state("t").elr == (2,)
+
+
+def test_who_is_added_stays_while_too_few_others_are_in_sync() -> None:
+    """Partition seed 3012: what two had acknowledged was left to one, and then power went there."""
+    cluster = Cluster([1, 2, 3, 4])
+    cluster.create("t", (1, 2), configs={"min.insync.replicas": "2"})
+    assert wish(cluster, (3, 4, 1)) is None
+    cluster.alter("t", 1, 3)
+    for back in (None, (4, 1)):
+        error = wish(cluster, back)
+        assert isinstance(error, InvalidReplicaAssignment)
+        assert "1 in-sync replicas are left, and min.insync.replicas asks for 2" in str(error)
+    cluster.alter("t", 1, 2, 3)
+    assert wish(cluster, None) is None
+    assert cluster.state("t").isr == (1, 2)
 
 
 def test_the_replication_factor_can_change() -> None:
