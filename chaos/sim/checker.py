@@ -165,8 +165,11 @@ class Checker:
             invariant(bool(held), "Q11 no snapshot behind the log start", node=node.name, log=log)
 
     def _check_cut(self, node: SimNode, core: RaftCore, gone: list[Entry], seen: Seen) -> None:
+        """Who still follows an older leader may cut what a later one has committed with others, and
+        gets it back from that one.
+        """
         facts = {"node": node.name, "gone": gone, "high_watermark": core.high_watermark}
-        kept = not any(map(self.ledger.is_committed, gone))
+        kept = not any(self.ledger.is_committed(entry, core.epoch) for entry in gone)
         invariant(kept, "Q6 a committed record was cut", **facts)
         invariant(seen.leads != core.epoch, "Q9 a leader cut its log", **facts)
         if gone:

@@ -100,9 +100,12 @@ class Ledger:
         known = state if isinstance(state, int) else EMPTY_DIGEST
         return extend_digest(known, enumerate(values, entry.base_offset))
 
-    def is_committed(self, entry: Entry) -> bool:
+    def is_committed(self, entry: Entry, epoch: int | None = None) -> bool:
+        """With an epoch: by its end, whatever later ones have done."""
         at = self._place.get(entry.base_offset)
-        return at is not None and self.committed[at] == entry
+        if at is None or self.committed[at] != entry:
+            return False
+        return epoch is None or self._committed_in[at] <= epoch
 
     def holds_voters(self, entry: Entry) -> bool:
         return isinstance(self._bodies[entry], VoterSet)

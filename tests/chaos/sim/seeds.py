@@ -11,6 +11,7 @@ SEEDS: Mapping[int, str] = {
     115: "the same, after it had restarted: it took the voters of offset 0 for the committed ones",
     541: "a leader that woke up took a fetch that had waited for a sign of a majority",
     1317: "a majority in which nobody could win, by Raft's own rules (of the simulator)",
+    3101: "who followed a leader of before cut what a later one had committed (of the simulator)",
     385: "one that had been removed and was not sure of it asked only a leader that was gone",
 }
 

@@ -66,6 +66,8 @@ def test_what_an_earlier_leader_wrote_may_be_committed_by_a_later_one() -> None:
     for late in (2, 3):  # elected in 2 without `old`, and told of it only now
         assert ledger.committed_before(late) == [last]
     assert ledger.committed_before(4) == [last, old, own]
+    assert ledger.is_committed(old, epoch=3)
+    assert not ledger.is_committed(old, epoch=2), "who follows the leader of 2 may cut it"
 
 
 def test_a_value_is_committed_once() -> None:  # M3
