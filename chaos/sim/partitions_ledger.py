@@ -31,6 +31,8 @@ class PartitionLedger:
         self._known: dict[tuple[int, int], Entry] = {}
         self._before: dict[Entry, Entry | None] = {}
         self.committed: dict[int, Entry] = {}
+        self._committed_in: dict[int, int] = {}
+        """The epoch of the leader that committed it: that of the entry, or a later one."""
         self.end = 0
         self._sequences: dict[int, int] = {}
 
@@ -52,13 +54,14 @@ class PartitionLedger:
         invariant(same, "P3 the same batch after another past", a=past, b=before, **facts)
         return entry
 
-    def commit(self, entries: list[Entry], who: str) -> None:
+    def commit(self, entries: list[Entry], who: str, epoch: int) -> None:
         """P3: what is committed at an offset stays, on every replica."""
         for entry in entries:
             known = self.committed.get(entry.base_offset)
             facts = {"partition": self._name, "broker": who, "entry": entry, "known": known}
             if known is None:
                 invariant(entry.base_offset == self.end, "P3 a committed record changed", **facts)
+                self._committed_in[entry.base_offset] = epoch
                 self._append(entry)
             else:
                 invariant(known == entry, "P3 a committed record changed", **facts)
@@ -74,6 +77,12 @@ class PartitionLedger:
         invariant(entry.base_sequence <= expected, "P8 a gap", **facts)
         count = entry.next_offset - entry.base_offset
         self._sequences[entry.producer_id] = entry.base_sequence + count - 1
+
+    def is_committed(self, entry: Entry, epoch: int | None = None) -> bool:
+        """With an epoch: by its end, whatever later ones have done."""
+        if self.committed.get(entry.base_offset) != entry:
+            return False
+        return epoch is None or self._committed_in[entry.base_offset] <= epoch
 
 
 class Copy:
@@ -129,7 +138,7 @@ class Copy:
     def lacks(self, *, before_epoch: int | None = None) -> Entry | None:
         """A committed record that is not here."""
         for entry in self._ledger.committed.values():
-            counts = before_epoch is None or entry.epoch < before_epoch
+            counts = before_epoch is None or self._ledger.is_committed(entry, before_epoch - 1)
             if counts and not self.holds(entry):
                 return entry
         return None

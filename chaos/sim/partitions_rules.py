@@ -122,7 +122,8 @@ class PartitionRules:
         """P11: what is cut was not committed. P1: nor does a restart lose what is durable."""
         gone = seen.copy.reload(partition.log)
         ledger = self._of(partition.id).ledger
-        cut = [entry for entry in gone if ledger.committed.get(entry.base_offset) == entry]
+        epoch = None if is_start else partition.state.leader_epoch
+        cut = [entry for entry in gone if ledger.is_committed(entry, epoch)]
         facts = {"broker": broker.node.name, "partition": partition.name, "gone": cut[:3]}
         if is_start:
             invariant(not cut or seen.lost, "P1 a restart lost a committed record", **facts)
@@ -138,17 +139,17 @@ class PartitionRules:
         facts = {"broker": broker.node.name, "partition": partition.name, "was": was, "now": end}
         invariant(end >= was or not same, "P2 a high watermark fell", **facts)
         if end > was and end <= seen.copy.end:
-            self._commit(partition.id, seen.copy.between(was, end), broker.node.name)
+            self._commit(partition, seen.copy.between(was, end), broker.node.name)
         seen.high_watermark = end
 
-    def _commit(self, place: PartitionId, entries: list[Entry], who: str) -> None:
+    def _commit(self, partition: Partition, entries: list[Entry], who: str) -> None:
         """P1: what is committed now is with the whole ISR, whatever a leader takes for its ISR."""
-        ledger = self._of(place).ledger
+        ledger = self._of(partition.id).ledger
         known = ledger.end
-        ledger.commit(entries, who)
+        ledger.commit(entries, who, partition.state.leader_epoch)
         for entry in entries:
             if entry.base_offset >= known:
-                self._check_held(place, entry, "P1 committed, not by the whole ISR", who)
+                self._check_held(partition.id, entry, "P1 committed, not by the whole ISR", who)
 
     def _check_held(self, place: PartitionId, entry: Entry, rule: str, who: str) -> None:
         for member in self._cluster.isr(place):
@@ -325,6 +326,7 @@ class PartitionRules:
             seen = self.seen(partition.id, broker.node.node_id)
             gone = seen.copy.reload(partition.log)
             entries = seen.copy.between(0, min(partition.high_watermark, seen.copy.end))
-            self._of(partition.id).ledger.commit(entries, broker.node.name)
+            ledger = self._of(partition.id).ledger
+            ledger.commit(entries, broker.node.name, partition.state.leader_epoch)
             facts = {"partition": partition.name, "gone": gone[:3]}
             invariant(not gone, "P11 a record vanished", **facts)

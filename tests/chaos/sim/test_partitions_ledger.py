@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaos.sim.partitions_ledger import Entry, PartitionLedger
+from chaos.sim.partitions_ledger import Copy, Entry, PartitionLedger
 from kraftlog._check import InvariantViolation
 from kraftlog.record_batch import RecordBatch, encode_columns, patch_offsets
 
@@ -30,15 +30,25 @@ def test_an_epoch_has_one_batch_at_an_offset() -> None:
 def test_what_is_committed_stays() -> None:
     ledger = PartitionLedger("t-0")
     first = ledger.note(batch(0, 1), None)
-    ledger.commit([first], "b1")
-    ledger.commit([first], "b2")
+    ledger.commit([first], "b1", 1)
+    ledger.commit([first], "b2", 1)
     with pytest.raises(InvariantViolation, match="P3 a committed record changed"):
-        ledger.commit([ledger.note(batch(0, 2, b"w"), None)], "b3")
+        ledger.commit([ledger.note(batch(0, 2, b"w"), None)], "b3", 2)
+
+
+def test_a_leader_may_lack_what_a_later_one_has_committed() -> None:
+    ledger = PartitionLedger("t-0")
+    old = ledger.note(batch(0, 1), None)
+    ledger.commit([old], "b1", 3)
+    copy = Copy(ledger)
+    for late in (2, 3):  # elected in 2 without it, and told of it only now
+        assert copy.lacks(before_epoch=late) is None
+    assert copy.lacks(before_epoch=4) == copy.lacks() == old
 
 
 @pytest.mark.parametrize(("sequence", "rule"), [(0, "P8 a duplicate"), (2, "P8 a gap")])
 def test_sequences_follow_each_other(sequence: int, rule: str) -> None:
     ledger = PartitionLedger("t-0")
-    ledger.commit([entry(0, 0)], "b1")
+    ledger.commit([entry(0, 0)], "b1", 1)
     with pytest.raises(InvariantViolation, match=rule):
-        ledger.commit([entry(1, sequence)], "b1")
+        ledger.commit([entry(1, sequence)], "b1", 1)
