@@ -45,7 +45,7 @@ class MetadataCluster(Cluster):
     def machine_of(self, node: SimNode) -> Machine:
         if node.is_broker:
             return FollowerMachine()
-        dice = Random(f"{self.seed} controller {node.node_id} {node.life}")
+        dice = Random(f"{self.seed} controller {node.node_id} {node.life} {node.key.directory_id}")
         return ControllerMachine(node, dice, CLUSTER_ID)
 
     def config_of(self, node: SimNode) -> RaftConfig:

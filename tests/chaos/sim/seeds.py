@@ -18,6 +18,7 @@ SEEDS: Mapping[int, str] = {
 METADATA_SEEDS: Mapping[int, str] = {
     322: "a read whose record the disk refused was answered (of the simulator, not of ours)",
     606: "a candidate woke up elected, when another had led after it (of the simulator)",
+    3358: "a controller with a new disk threw the dice of the one before (of the simulator)",
     106: "a controller that went on after its disk refused an append, ahead of its own log",
 }
 
