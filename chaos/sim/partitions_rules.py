@@ -90,7 +90,8 @@ class PartitionRules:
         hosted = broker.manager.table.hosted
         for place, shared in self.shared.items():
             seen = shared.copies.get(broker.node.node_id)
-            if seen is not None and seen.life == broker.node.life and place not in hosted:
+            knows = seen is not None and (seen.life == broker.node.life or broker.applied_offset)
+            if seen is not None and knows and place not in hosted:
                 seen.copy.reload(None)  # taken away, with its log
                 seen.partition, seen.high_watermark, seen.leads, seen.end = None, 0, -1, 0
         for partition in list(hosted.values()):
