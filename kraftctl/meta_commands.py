@@ -192,8 +192,9 @@ def blame(session: Session, path: str, directory: str | None) -> int:
     """Which records made a path what it is: why each was written, with what, by whom."""
     history = source_history(session, directory)
     found = history.blame(path)
+    if not any((each.path + "/").startswith(path.rstrip("/") + "/") for each in found):
+        _find(history, path)  # NotFound if there is no such path, nor was
     if not found:
-        _find(history, path)  # NotFound if there is no such path
         session.output.warnings.append("the log no longer has its records: a snapshot holds it")
     data: Json = [{**each.json(), "chain": history.chain(each)} for each in found]
     session.output.show(data, "\n".join(line for each in found for line in _blamed(history, each)))

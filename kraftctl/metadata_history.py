@@ -140,9 +140,14 @@ class History:
         }
 
     def blame(self, path: str) -> list[Entry]:
-        """The records that made a branch of the tree what it is, oldest first."""
+        """The records that made a branch of the tree what it is, oldest first, or a leaf of it."""
         prefix = path.rstrip("/") + "/"
-        return [each for each in self.entries if (each.path + "/").startswith(prefix)]
+        return [
+            each
+            for each in self.entries
+            if (each.path + "/").startswith(prefix)
+            or (each.path and prefix.startswith(each.path + "/") and _sets(each, prefix))
+        ]
 
     def chain(self, entry: Entry) -> list[dict[str, Json]]:
         """Why it was written, what was decided with it, and by whom."""
@@ -156,6 +161,27 @@ class History:
         deciders = [each for each in self.entries if each.kind == "LeaderChange"]
         by = [each for each in deciders if each.epoch == entry.epoch and each is not entry]
         return links + [_link("decided by", each.offset, each.text) for each in by[-1:]]
+
+
+_CHANGES = frozenset({"PartitionChange", "BrokerChange"})
+"""Kinds of records that set just those of their fields that are not null."""
+_SET_WITH = {
+    "leader_epoch": "leader",
+    "partition_epoch": "partition",
+    "fence_cause": "fenced",
+    "fenced_at": "fenced",
+}
+"""Which field says that something else changes as well."""
+
+
+def _sets(entry: Entry, path: str) -> bool:
+    """Whether a record of a branch has to do with a leaf of it."""
+    leaf = path.removeprefix(entry.path).split("/")[1]
+    if entry.kind == "TopicRecord":
+        return not leaf.isdigit()  # its partitions have records of their own
+    if entry.kind not in _CHANGES or not isinstance(entry.fields, dict):
+        return True
+    return entry.fields.get(_SET_WITH.get(leaf, leaf)) is not None
 
 
 NEAR = 2_000

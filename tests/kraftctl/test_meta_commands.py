@@ -29,7 +29,12 @@ def test_blame_tells_why_with_what_and_by_whom(kraftctl: Run, topic: str) -> Non
     assert f"topic {topic} is created" in blamed
     assert "because admin request" in blamed
     assert "decided by 101 leads epoch" in blamed
-    assert kraftctl("meta", "blame", "/topics/nowhere").code == 5
+    led = kraftctl("meta", "blame", f"/topics/{topic}/0/leader")
+    assert f"{topic}-0 begins on" in led.out
+    assert "is created" not in led.out
+    assert led.err == ""
+    for nowhere in ("/topics/nowhere", f"/topics/{topic}/0/nothing", f"/topics/{topic}/99/leader"):
+        assert kraftctl("meta", "blame", nowhere).code == 5
 
 
 @pytest.mark.slow

@@ -50,6 +50,15 @@ def test_blame_finds_a_branch_and_its_causes() -> None:
     blamed = found.blame("/topics/t/0")
     assert [each.offset for each in blamed] == [2, 3]
     assert [each.offset for each in found.blame("/topics/t")] == [1, 2, 3]
+    for leaf, offsets in {
+        "leader": [2, 3],
+        "leader_epoch": [2, 3],
+        "isr": [2, 3],
+        "replicas": [2],
+        "partition_epoch": [2, 3],
+    }.items():
+        assert [each.offset for each in found.blame(f"/topics/t/0/{leaf}")] == offsets, leaf
+    assert [each.offset for each in found.blame("/topics/t/id")] == [1]
     chain = found.chain(blamed[-1])
     assert [each["how"] for each in chain] == ["because", "decided by"]
     assert chain[0]["text"] == "session timeout: broker 1, 1500 ms"
