@@ -39,5 +39,7 @@ def test_every_other_line_of_the_readme_runs_as_shown(tmp_path: Path) -> None:
     assert "hi" in said
     assert any(line.startswith("GREEN  cluster") for line in said)
     assert any("session timeout" in line for line in said)
+    assert any(line.startswith("@") and "hello-0 begins on" in line for line in said)
+    assert "warning:" not in ran.stderr
     assert said[-1] == "dev is stopped; its data stays"
     assert not (tmp_path / ".config").exists()
