@@ -12,7 +12,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from types import FrameType, TracebackType
 from typing import Self
@@ -267,18 +267,25 @@ class Supervisor:
             "start": self._cluster.start_node,
             "restart": self._cluster.restart,
         }
+        names = self._names(arguments)
         if operation in actions:
-            for name in self._names(arguments):
+            for name in names:
                 actions[operation](name)
         elif operation == "add-broker":
-            self._cluster.add_broker()
+            names = [self._cluster.add_broker()]
         elif operation == "down":
             self._is_over = True
         elif operation != "ps":
             raise ConfigError(f"the supervisor cannot {operation!r}")
         if operation in ("start", "restart", "resume", "add-broker"):
-            self._cluster.wait_healthy()
+            self._wait(names)
         return self._describe()
+
+    def _wait(self, names: Collection[str]) -> None:
+        """Until the cluster is healthy; while others are down, until these serve."""
+        others = [each for each in self._cluster.nodes if each not in names]
+        are_up = all(map(self._cluster.is_running, others))
+        self._cluster.wait_healthy(only=() if are_up else names)
 
     def _names(self, arguments: Mapping[str, Json]) -> list[str]:
         named = arguments.get("nodes")

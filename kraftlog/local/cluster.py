@@ -5,7 +5,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -358,14 +358,16 @@ class LocalCluster(Breakable):
 
     # -- how it is
 
-    def wait_healthy(self, timeout: Duration = "30s", *, in_sync: bool = False) -> None:
+    def wait_healthy(
+        self, timeout: Duration = "30s", *, in_sync: bool = False, only: Collection[str] = ()
+    ) -> None:
         """Until every node that is meant to run answers, all brokers know each other, and every
-        partition has a leader; with `in_sync` also until every replica that is up is in sync.
+        partition has a leader; with `in_sync` also until every replica that is up is in sync. Until
+        `only` these answer, if some are named.
         """
+        seconds = to_seconds(timeout, "timeout")
         with Probe() as probe:
-            self._wait(
-                lambda: self._trouble(probe, in_sync=in_sync), to_seconds(timeout, "timeout")
-            )
+            self._wait(lambda: self._trouble(probe, only, in_sync=in_sync), seconds)
 
     def _wait(self, trouble: Callable[[], str | None], seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -379,9 +381,9 @@ class LocalCluster(Breakable):
         """Those meant to run, and to be in touch with each other."""
         return self._wanted - self._isolated
 
-    def _trouble(self, probe: Probe, *, in_sync: bool) -> str | None:
+    def _trouble(self, probe: Probe, only: Collection[str], *, in_sync: bool) -> str | None:
         """Why the cluster is not healthy yet; None: it is."""
-        members = [self.layout.find(name) for name in sorted(self._reachable)]
+        members = [self.layout.find(name) for name in sorted(only or self._reachable)]
         for member in members:
             if not self._processes[member.name].is_running:
                 code = self._processes[member.name].exit_code
@@ -389,7 +391,7 @@ class LocalCluster(Breakable):
             service = CONTROLLER_SERVICE if member.role == CONTROLLER else BROKER_SERVICE
             if not probe.is_serving(member.address, service):
                 return f"{member.name} does not serve"
-        brokers = [member for member in members if member.role == BROKER]
+        brokers = [member for member in members if member.role == BROKER and not only]
         return next(self._disagreements(probe, brokers, in_sync=in_sync), None)
 
     def _disagreements(

@@ -62,6 +62,15 @@ def _check_a_broker_leaves(run: Run) -> None:
     check(run("node", "decommission", "2", "-o", "json"), "node decommission")
 
 
+def _check_restart_beside_a_dead_one(run: Run) -> None:
+    for name in ("c1", "b1"):
+        os.kill(int(run("ps", "--pid", name).out), signal.SIGKILL)
+    for name in ("c1", "b1"):  # the partition of t has no leader until the second one
+        restarted = run("restart", name)
+        assert restarted.code == 0, restarted.err
+    assert run("health", "--wait", "--for", "green").code == 0
+
+
 @pytest.mark.slow
 def test_a_local_cluster_lives(tmp_path: Path) -> None:
     # R49
@@ -84,6 +93,7 @@ def test_a_local_cluster_lives(tmp_path: Path) -> None:
         assert run("up", "-n", "1").code == 6
         assert run("up", "-c", "3").code == 6
         check(run("restart", "b2", "-o", "json"), "restart")
+        _check_restart_beside_a_dead_one(run)
         _check_logs(run)
         _check_a_broker_leaves(run)
         assert run("purge", "-y").code == 6  # it runs
