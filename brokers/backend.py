@@ -11,6 +11,7 @@ from brokers.producer_ids import ProducerIds
 from brokers.requests import (
     DeleteAnswer,
     DeleteRequest,
+    DigestOf,
     EndsAnswer,
     EndsRequest,
     EpochAnswer,
@@ -59,7 +60,7 @@ class DataPlane(Protocol):
     def estimate_bytes(self, queries: Sequence[RangeQuery]) -> Sequence[RangeAnswer]: ...
 
     async def describe_replicas(
-        self, partitions: Sequence[PartitionId] | None = None, *, digest: bool = False
+        self, partitions: Sequence[PartitionId] | None = None, *, digest: DigestOf = False
     ) -> Sequence[ReplicaInfo]: ...
 
 

@@ -312,6 +312,19 @@ def write_estimates(
 # -- what is on disk
 
 
+def decode_digest_ranges(
+    request: broker_pb2.DescribeReplicasRequest, directory: Directory
+) -> dict[PartitionId, tuple[int, int]]:
+    """A partition that is unknown here has none."""
+    asked = [
+        (each.topic_id or directory.topic_id(each.name) or b"", each) for each in request.digest_of
+    ]
+    return {
+        PartitionId(topic_id, each.partition): (each.from_offset, each.to_offset)
+        for topic_id, each in asked
+    }
+
+
 def encode_replica(info: ReplicaInfo) -> broker_pb2.ReplicaDescription:
     return broker_pb2.ReplicaDescription(
         topic=info.topic,

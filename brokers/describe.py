@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from crc32c import crc32c
 
 from brokers.cluster import PartitionId
 from brokers.partition import Partition
 from brokers.partition_table import PartitionTable
-from brokers.requests import ReplicaInfo
+from brokers.requests import DigestOf, ReplicaInfo
 from storage.log import Log
 
 DIGEST_CHUNK_BYTES = 1 << 20
@@ -20,14 +20,17 @@ InExecutor = Callable[[Callable[[], int]], "asyncio.Future[int]"]
 async def describe(
     table: PartitionTable,
     partitions: Sequence[PartitionId] | None,
-    in_executor: InExecutor | None,
+    digest_of: DigestOf,
+    in_executor: InExecutor,
 ) -> list[ReplicaInfo]:
-    """With an executor also the digest of what is committed: equal on all replicas."""
+    """What is here of these partitions, or of all. The digest of the same committed offsets is the
+    same on all replicas, but for what each has compacted at its own time.
+    """
     names = list(table.hosted) if partitions is None else partitions
     hosted = [table.hosted[name] for name in names if name in table.hosted]
     found = []
     for partition in sorted(hosted, key=lambda each: each.name):
-        crc = await _digest_off_loop(partition, in_executor) if in_executor else None
+        crc = await _digest_off_loop(partition, digest_of, in_executor)
         found.append(_info(partition, crc))
     return found
 
@@ -48,11 +51,18 @@ def _info(partition: Partition, crc: int | None) -> ReplicaInfo:
     )
 
 
-async def _digest_off_loop(partition: Partition, in_executor: InExecutor) -> int:
-    log, end = partition.log, partition.high_watermark
-    if log is None:
-        return 0
-    return await in_executor(lambda: digest(log, log.start_offset, end))
+async def _digest_off_loop(
+    partition: Partition, digest_of: DigestOf, in_executor: InExecutor
+) -> int | None:
+    first, limit = partition.start_offset, partition.high_watermark
+    if isinstance(digest_of, Mapping):
+        wanted = digest_of.get(partition.id)
+    else:
+        wanted = (first, limit) if digest_of else None
+    if wanted is None or wanted[0] < first or wanted[1] > limit:
+        return None
+    log, (start, end) = partition.log, wanted
+    return await in_executor(lambda: digest(log, start, end)) if log is not None else 0
 
 
 def digest(log: Log, start: int, end: int) -> int:

@@ -36,6 +36,7 @@ from brokers.replica_fetcher import SourceFetcher, SourceLink
 from brokers.replication_throttle import ReplicationThrottle
 from brokers.requests import (
     DeleteRequest,
+    DigestOf,
     EndsRequest,
     EpochAnswer,
     EpochQuery,
@@ -268,10 +269,10 @@ class ReplicaManager:
         return self._offsets.estimate_bytes(queries)
 
     async def describe_replicas(
-        self, partitions: Sequence[PartitionId] | None = None, *, digest: bool = False
+        self, partitions: Sequence[PartitionId] | None = None, *, digest: DigestOf = False
     ) -> list[ReplicaInfo]:
-        """What is here of these partitions, or of all. Digests are computed off the loop."""
-        return await describe(self.table, partitions, self.in_executor if digest else None)
+        """Digests are computed off the loop."""
+        return await describe(self.table, partitions, digest, self.in_executor)
 
     def counts(self) -> Counts:
         roles = [(each, each.state.role) for each in self.table]

@@ -3,7 +3,7 @@
 Requests are judged partition by partition: each answer has an error of its own, or none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brokers.cluster import PartitionId
@@ -231,6 +231,10 @@ class RangeAnswer:
     bytes: int = 0
     error: KraftError | None = None
     leader: LeaderHint | None = None
+
+
+DigestOf = bool | Mapping[PartitionId, tuple[int, int]]
+"""Of nothing, of all that is committed, or of these offsets, the second one exclusive."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -394,10 +394,12 @@ class BrokerService:
     ) -> Begin:
         request = envelope.describe_replicas
         partitions = _partitions_of(request.topics, backend.cluster) if request.topics else None
+        ranges = data_wire.decode_digest_ranges(request, backend.cluster.directory)
+        digest = request.digest or ranges
 
         async def describe() -> None:
             try:
-                found = await backend.data.describe_replicas(partitions, digest=request.digest)
+                found = await backend.data.describe_replicas(partitions, digest=digest)
             except KraftError as error:  # a log that cannot be read is no reason to end
                 exchange.refuse(error, backend.cluster.directory)
                 return

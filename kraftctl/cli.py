@@ -97,7 +97,7 @@ partition = LazyGroup(
     {
         "describe": (f"{_PARTITION}:describe", "One partition, and what each replica has."),
         "elect": (f"{_PARTITION}:elect", "Make the preferred replica leader."),
-        "verify": (f"{_PARTITION}:verify", "Do all replicas have the same records?"),
+        "verify": ("kraftctl.verify_command:verify", "Do all replicas have the same records?"),
         "reassign": (f"{_PARTITION}:reassign", "Move partitions to other brokers."),
     },
     "Partitions.",

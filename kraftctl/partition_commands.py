@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kraftctl.exit_codes import OK, UNHEALTHY, Guarded
+from kraftctl.exit_codes import OK, Guarded
 from kraftctl.moves import Plan, wait_moved
 from kraftctl.node_names import node_numbers
 from kraftctl.output import Json, table
@@ -39,23 +39,44 @@ def place_of(text: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
+def partitions_of(
+    admin: "Admin", names: Sequence[str]
+) -> dict[TopicPartition, PartitionDescription]:
+    """The partitions with these names, of these topics, or all of them."""
+    chosen = [place_of(name) for name in names if ":" in name]
+    topics = {place.topic for place in chosen} | {name for name in names if ":" not in name}
+    found = admin.describe_topics(sorted(topics) or None).raise_for_errors().ok
+    for place in chosen:
+        _check_there(place, len(found[place.topic].partitions))
+    return {
+        TopicPartition(topic.name, each.partition): each
+        for topic in found.values()
+        for each in topic.partitions
+        if not names or topic.name in names or TopicPartition(topic.name, each.partition) in chosen
+    }
+
+
+def _check_there(place: TopicPartition, count: int) -> None:
+    if place.partition >= count:
+        raise UnknownTopicOrPartition(
+            f"{place.topic} has {count} partitions, and none is {place.partition}"
+        )
+
+
 def _described(admin: "Admin", place: TopicPartition) -> PartitionDescription:
     topic = admin.describe_topics([place.topic]).raise_for_errors()[place.topic]
-    if place.partition >= len(topic.partitions):
-        raise UnknownTopicOrPartition(
-            f"{place.topic} has {len(topic.partitions)} partitions, and none is {place.partition}"
-        )
+    _check_there(place, len(topic.partitions))
     return topic.partitions[place.partition]
 
 
 def _replicas(
-    admin: "Admin", place: TopicPartition, brokers: Sequence[int], *, digest: bool = False
+    admin: "Admin", place: TopicPartition, brokers: Sequence[int]
 ) -> dict[int, ReplicaDescription | KraftError]:
     """What each broker has of a partition, or why it does not say."""
     found: dict[int, ReplicaDescription | KraftError] = {}
     for broker in brokers:
         try:
-            listed = admin.describe_replicas(broker, [place.topic], digest=digest)
+            listed = admin.describe_replicas(broker, [place.topic])
         except KraftError as error:
             found[broker] = error
             continue
@@ -129,39 +150,6 @@ def elect(session: Session, places: tuple[str, ...], *, unclean: bool, yes: bool
     data: Json = {"elected": list(done)}
     text = f"{len(done)} elected" if done else "every preferred replica leads already"
     return finish(session.output, names_of(results.errors), text, data)
-
-
-@click.command()
-@click.argument("place", metavar=PLACE)
-@cluster_options
-@command
-def verify(session: Session, place: str) -> int:
-    """Do all in-sync replicas have the same committed records? (By a checksum of them.)"""
-    where = place_of(place)
-    with session.admin() as admin:
-        state = _described(admin, where)
-        replicas = _replicas(admin, where, state.isr, digest=True)
-    digests = {
-        broker: each.digest if isinstance(each, ReplicaDescription) else None
-        for broker, each in replicas.items()
-    }
-    marks = {
-        broker: each.high_watermark if isinstance(each, ReplicaDescription) else None
-        for broker, each in replicas.items()
-    }
-    same = len(set(digests.values())) <= 1 and None not in digests.values()
-    rows = [
-        (broker, marks[broker], f"{digests[broker]:08x}" if digests[broker] is not None else None)
-        for broker in digests
-    ]
-    verdict = "all replicas agree" if same else "THE REPLICAS DIFFER"
-    data: Json = {
-        "same": same,
-        "replicas": [{"broker": b, "high_watermark": h, "digest": d} for b, h, d in rows],
-    }
-    text = table(("BROKER", "HW", "CRC-32C"), rows)
-    session.output.show(data, f"{text}\n{verdict}")
-    return OK if same else UNHEALTHY
 
 
 # -- moving
@@ -242,16 +230,7 @@ def _ongoing(session: Session, admin: "Admin", *, cancel: bool) -> int:
 
 
 def _assignments(admin: "Admin", names: Sequence[str]) -> dict[TopicPartition, tuple[int, ...]]:
-    """The present replicas of partitions, of whole topics, or of all."""
-    chosen = [place_of(name) for name in names if ":" in name]
-    topics = {place.topic for place in chosen} | {name for name in names if ":" not in name}
-    found = admin.describe_topics(sorted(topics) or None).raise_for_errors()
-    return {
-        TopicPartition(topic.name, each.partition): each.replicas
-        for topic in found.ok.values()
-        for each in topic.partitions
-        if not names or topic.name in names or TopicPartition(topic.name, each.partition) in chosen
-    }
+    return {place: each.replicas for place, each in partitions_of(admin, names).items()}
 
 
 def _plan(

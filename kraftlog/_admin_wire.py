@@ -171,6 +171,17 @@ def decode_reassignments(
     }
 
 
+def encode_ranges(
+    ranges: Mapping[TopicPartition, tuple[int, int]],
+) -> list[broker_pb2.OffsetRange]:
+    return [
+        broker_pb2.OffsetRange(
+            name=place.topic, partition=place.partition, from_offset=start, to_offset=end
+        )
+        for place, (start, end) in ranges.items()
+    ]
+
+
 def decode_replica(each: broker_pb2.ReplicaDescription) -> ReplicaDescription:
     return ReplicaDescription(
         each.topic,

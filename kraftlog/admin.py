@@ -204,11 +204,12 @@ class Admin:
         broker_id: int,
         topics: Iterable[str] = (),
         *,
-        digest: bool = False,
+        digest: bool | Mapping[TopicPartition, tuple[int, int]] = False,
         timeout: Duration | None = None,
     ) -> list[ReplicaDescription]:
         """What a broker has on its disks, of some topics or of all. `digest`: also a checksum of
-        all that is committed.
+        all that is committed, or of these offsets (the second one exclusive): None where some of
+        them are not there.
         """
         return self._run(
             lambda a: a.describe_replicas(broker_id, topics, digest=digest, timeout=timeout)

@@ -311,11 +311,12 @@ class AsyncAdmin:
         broker_id: int,
         topics: Iterable[str] = (),
         *,
-        digest: bool = False,
+        digest: bool | Mapping[TopicPartition, tuple[int, int]] = False,
         timeout: Duration | None = None,
     ) -> list[ReplicaDescription]:
         """What a broker has on its disks, of some topics or of all. `digest`: also a checksum of
-        all that is committed.
+        all that is committed, or of these offsets (the second one exclusive): None where some of
+        them are not there.
         """
         core = await self._started()
         timeout_ms = self._timeout_ms(timeout)
@@ -325,7 +326,9 @@ class AsyncAdmin:
         if node is None:
             raise InvalidRequest(f"no broker {broker_id} is up")
         request = broker_pb2.DescribeReplicasRequest(
-            topics=[broker_pb2.TopicName(name=name) for name in topics], digest=digest
+            topics=[broker_pb2.TopicName(name=name) for name in topics],
+            digest=digest is True,
+            digest_of=wire.encode_ranges(digest) if isinstance(digest, Mapping) else (),
         )
         reply = await core.cluster.ask(
             node.address, "describe_replicas", request, timeout_ms=timeout_ms

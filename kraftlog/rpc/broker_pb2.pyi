@@ -604,12 +604,14 @@ class EstimateResult(_message.Message):
     def __init__(self, error: _Optional[_Union[_common_pb2.Error, _Mapping]] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class DescribeReplicasRequest(_message.Message):
-    __slots__ = ("topics", "digest")
+    __slots__ = ("topics", "digest", "digest_of")
     TOPICS_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_OF_FIELD_NUMBER: _ClassVar[int]
     topics: _containers.RepeatedCompositeFieldContainer[TopicName]
     digest: bool
-    def __init__(self, topics: _Optional[_Iterable[_Union[TopicName, _Mapping]]] = ..., digest: bool = ...) -> None: ...
+    digest_of: _containers.RepeatedCompositeFieldContainer[OffsetRange]
+    def __init__(self, topics: _Optional[_Iterable[_Union[TopicName, _Mapping]]] = ..., digest: bool = ..., digest_of: _Optional[_Iterable[_Union[OffsetRange, _Mapping]]] = ...) -> None: ...
 
 class DescribeReplicasReply(_message.Message):
     __slots__ = ("replicas",)

@@ -32,6 +32,33 @@ async def test_all_replicas_have_the_same_digest(tmp_path: Path) -> None:
 
 
 @async_test
+async def test_replicas_that_are_not_at_the_same_offset_have_something_in_common(
+    tmp_path: Path,
+) -> None:
+    async with Cluster(tmp_path, count=1) as cluster:
+        topic = await cluster.create("t", replicas=(1,))
+        manager = cluster.brokers[1].manager
+
+        async def digest_of(start: int, end: int) -> int | None:
+            ranges = {topic: (start, end)}
+            (info,) = await manager.describe_replicas([topic], digest=ranges)
+            return info.digest
+
+        for _ in range(3):
+            await cluster.produce(topic, b"x")
+        (whole,) = await manager.describe_replicas(digest=True)
+        before = await digest_of(0, 3)
+        assert before == whole.digest
+        await cluster.produce(topic, b"more")
+        assert await digest_of(0, 3) == before
+        assert await digest_of(0, 4) != before
+        assert await digest_of(2, 2) == 0
+        assert await digest_of(0, 5) is None, "not all of it is committed"
+        (other,) = await manager.describe_replicas(digest={PartitionId(b"?" * 16, 0): (0, 1)})
+        assert other.digest is None
+
+
+@async_test
 async def test_an_empty_partition_and_one_that_is_elsewhere(tmp_path: Path) -> None:
     async with Cluster(tmp_path, count=1) as cluster:
         topic = await cluster.create("t", replicas=(1,))

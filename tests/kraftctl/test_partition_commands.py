@@ -34,13 +34,10 @@ def test_places() -> None:
 
 
 @pytest.mark.slow
-def test_a_partition_is_described_and_verified(kraftctl: Run, topic: str) -> None:
+def test_a_partition_is_described(kraftctl: Run, topic: str) -> None:
     kraftctl("produce", topic, "--partition", "0", stdin="a\nb\n")
     described = kraftctl("partition", "describe", f"{topic}:0")
     assert "leader" in described.out
-    verified = kraftctl("partition", "verify", f"{topic}:0", "-o", "json")
-    assert verified.code == 0
-    assert verified.pick("same") is True
     assert kraftctl("partition", "describe", f"{topic}:9").code == 5
 
 
