@@ -42,6 +42,7 @@ ELECTION = (
         "asks for votes with what is not flushed",
         "quorum.core.election:ask_for_votes",
         (("replica.log.flushed_position", "replica.log.position"),),
+        seeds=200,
     ),
     Mutant(
         "directory id of the voter ignored",

@@ -66,7 +66,7 @@ PARTITIONS = (
         "high watermark without those who are to join",
         f"{_STATE}._advance",
         (("role.isr.maximal", "role.isr.members"),),
-        _SEEDS,
+        _MANY_SEEDS,
         _KIND,
     ),
     Mutant(
