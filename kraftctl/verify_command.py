@@ -5,7 +5,7 @@ what they have in common is compared: from the latest start to the lowest high w
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -137,44 +137,36 @@ def _compacted(admin: "Admin", topics: Collection[str]) -> set[str]:
 
 def _choose_ranges(admin: "Admin", verdicts: Collection[Verdict]) -> None:
     """What all replicas that answer have in common."""
-    found: dict[TopicPartition, list[ReplicaDescription]] = {}
-    topics = sorted({each.place.topic for each in verdicts})
-    for broker in sorted({broker for each in verdicts for broker in each.members}):
-        mine = {each.place: each for each in verdicts if broker in each.members}
-        try:
-            listed = admin.describe_replicas(broker, topics)
-        except KraftError as error:
-            _fail(mine.values(), broker, error)
-            continue
-        for replica in listed:
-            place = TopicPartition(replica.topic, replica.partition)
-            if place in mine:
-                found.setdefault(place, []).append(replica)
+    spans: dict[TopicPartition, tuple[int, int]] = {}
+    for verdict, _, replica in _replicas(admin, verdicts, digests=False):
+        start, end = spans.get(verdict.place, (0, replica.high_watermark))
+        start = max(start, replica.log_start_offset)
+        spans[verdict.place] = (start, max(start, min(end, replica.high_watermark)))
     for verdict in verdicts:
-        replicas = found.get(verdict.place, [])
-        verdict.start = max((each.log_start_offset for each in replicas), default=0)
-        ends = [each.high_watermark for each in replicas]
-        verdict.end = max(verdict.start, min(ends, default=0))
+        verdict.start, verdict.end = spans.get(verdict.place, (0, 0))
 
 
 def _take_digests(admin: "Admin", verdicts: Collection[Verdict]) -> None:
+    for verdict, broker, replica in _replicas(admin, verdicts, digests=True):
+        verdict.digests[broker] = replica.digest
+        verdict.failures.pop(broker, None)
+
+
+def _replicas(
+    admin: "Admin", verdicts: Collection[Verdict], *, digests: bool
+) -> Iterator[tuple[Verdict, int, ReplicaDescription]]:
+    """What each in-sync broker has of each; of one that does not answer it is noted why."""
     for broker in sorted({broker for each in verdicts for broker in each.members}):
         mine = {each.place: each for each in verdicts if broker in each.members}
         ranges = {place: (each.start, each.end) for place, each in mine.items()}
         topics = sorted({place.topic for place in mine})
         try:
-            listed = admin.describe_replicas(broker, topics, digest=ranges)
+            listed = admin.describe_replicas(broker, topics, digest=ranges if digests else False)
         except KraftError as error:
-            _fail(mine.values(), broker, error)
+            for verdict in mine.values():
+                verdict.digests[broker], verdict.failures[broker] = None, error.message
             continue
         for replica in listed:
             place = TopicPartition(replica.topic, replica.partition)
             if place in mine:
-                mine[place].digests[broker] = replica.digest
-                mine[place].failures.pop(broker, None)
-
-
-def _fail(verdicts: Iterable[Verdict], broker: int, error: KraftError) -> None:
-    for verdict in verdicts:
-        verdict.digests[broker] = None
-        verdict.failures[broker] = error.message
+                yield mine[place], broker, replica

@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from typing import cast
+from typing import Literal, cast
 
 import pytest
 
@@ -44,7 +44,7 @@ class Replicas:
         broker: int,
         _topics: list[str],
         *,
-        digest: Mapping[TopicPartition, tuple[int, int]] | None = None,
+        digest: Mapping[TopicPartition, tuple[int, int]] | Literal[False] = False,
     ) -> list[ReplicaDescription]:
         if broker in self.gone:
             raise RetriableError("it is gone")
@@ -52,7 +52,7 @@ class Replicas:
         crc = None
         if digest and digest[T0][0] >= start and digest[T0][1] <= end:
             crc = hash(digest[T0]) % 1000 + (broker in self.bad)
-        if digest is None and broker in self.shrinking:
+        if digest is False and broker in self.shrinking:
             self.shrinking.discard(broker)
             self.starts[broker] += 5
         return [ReplicaDescription("t", ID, 0, "d", 1, start, end, end, 0, False, crc)]
