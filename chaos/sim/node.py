@@ -126,6 +126,11 @@ class SimNode:
         return self.rotten is not None and self.rotten == newest_snapshot(self.disk)
 
     @property
+    def is_doomed(self) -> bool:
+        """Whether it will die by itself, in one of its next steps or operations."""
+        return self.dies_in is not None or self.disk.kill_after is not None
+
+    @property
     def is_leader(self) -> bool:
         return self.driver is not None and self.driver.core.is_leader
 

@@ -122,7 +122,7 @@ class PartitionsCluster(MetadataCluster):
 
     def may_lose_data(self, node: SimNode) -> bool:
         """Whether others have all that this broker has, in every partition, and none of them has
-        ended badly and is not back yet.
+        ended badly and is not back yet, or is about to.
         """
         if not self.may_crash(node):
             return False
@@ -146,4 +146,5 @@ class PartitionsCluster(MetadataCluster):
             broker is not None
             and known is not None
             and (broker.incarnation == known.incarnation_id)
+            and not broker.node.is_doomed
         )

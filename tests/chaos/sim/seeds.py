@@ -28,5 +28,6 @@ PARTITION_SEEDS: Mapping[int, str] = {
     3012: "a move was called off, and what two had acknowledged was left to one whose power went",
     3224: "who learnt late that it had led lacked what a later one committed (of the simulator)",
     3404: "a copy that was taken away from a broker that had just come back (of the simulator)",
+    5236: "a disk was taken while who else had its records was about to die (of the simulator)",
     10: "a copy that was taken away and given back is another copy (of the simulator, not of ours)",
 }
