@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HEALTH_TIMEOUT = "5s"
 """A cluster that does not answer for so long is not healthy."""
 HEALTH_PAUSE_SECONDS = 0.2
+LAST_LOOK_SECONDS = 1.0
+"""So much time a look has at least: one that was hurried would find that nobody answers."""
 WATCH_EVERY = "500ms"
 
 
@@ -80,8 +82,8 @@ async def wait_for_grade(
     deadline = time.monotonic() + seconds
     since: float | None = None
     while True:
-        limit = min(_left(deadline), to_seconds(HEALTH_TIMEOUT, "timeout"))
-        health = await ask_health(admin, limit)
+        limit = max(_left(deadline), LAST_LOOK_SECONDS)
+        health = await ask_health(admin, min(limit, to_seconds(HEALTH_TIMEOUT, "timeout")))
         now = time.monotonic()
         if not health.grade.is_as_good_as(wanted):
             since = None

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, repeat
 from operator import itemgetter
 
+from kraftlog.cluster_view import NO_LEADERSHIP
 from kraftlog.delivery import Delivery, DeliveryFuture, Run
 from kraftlog.errors import KraftError, RecordTooLarge
 from kraftlog.partition_choice import Chooser, MakeChooser, Places, check_partition
@@ -58,6 +59,8 @@ class PartitionQueue:
         "filling",
         "not_before",
         "partition",
+        "seeks_leader",
+        "sent_to",
         "topic",
         "topic_id",
         "window",
@@ -72,6 +75,9 @@ class PartitionQueue:
         self.window = window
         self.failures = 0
         self.not_before = 0.0
+        self.sent_to = NO_LEADERSHIP
+        self.seeks_leader = False
+        """Whoever it was sent to may not lead any more: no rest once another one is known."""
 
     @property
     def is_idle(self) -> bool:

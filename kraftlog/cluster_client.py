@@ -44,6 +44,8 @@ from kraftlog.types import TopicPartition
 
 logger = client_logger(__name__)
 
+LEADER_LOOK_SECONDS = 0.1
+"""So often the view is refreshed while somebody waits for another leader."""
 PROBE_TIMEOUT_MS = 1_000
 """How long one broker may take to answer for metadata before another is asked."""
 
@@ -80,6 +82,7 @@ class ClusterClient:
         """Topics that somebody waits for, to be created, and why brokers could not be asked."""
         self._creation_wanted = asyncio.Event()
         self._wanted = asyncio.Event()
+        self._look: asyncio.TimerHandle | None = None
         self._refreshed = asyncio.Event()
         self._on_change: list[Callable[[], None]] = []
         self.last_failure: KraftError | None = None
@@ -227,6 +230,18 @@ class ClusterClient:
         """The view was found to be wrong."""
         self._wanted.set()
 
+    def look_soon(self) -> None:
+        """Somebody waits for another leader. What follows the view hears of each refresh, and asks
+        again if it still waits. While no broker says anything, that is left to those who pause.
+        """
+        if self._look is None and self.last_failure is None:
+            loop = asyncio.get_running_loop()
+            self._look = loop.call_later(LEADER_LOOK_SECONDS, self._look_now)
+
+    def _look_now(self) -> None:
+        self._look = None
+        self._wanted.set()
+
     async def refresh_after(self, error: KraftError) -> None:
         """Before another attempt: a new view, if the old one was to blame."""
         if needs_new_view(error):
@@ -280,11 +295,13 @@ class ClusterClient:
     def _end(self) -> None:
         """Who waits for a refresh, now or later, is told that there will be none."""
         self.last_failure = closed("client")
+        if self._look is not None:
+            self._look.cancel()
         self._refreshed.set()
 
     async def _rest(self) -> None:
         """However often it is wanted, brokers are asked only so often."""
-        await asyncio.sleep(self.options.backoff.first_ms / 1000 / 5)
+        await asyncio.sleep(min(self.options.backoff.first_ms / 1000 / 5, LEADER_LOOK_SECONDS))
 
     async def _refresh_once(self) -> None:
         self.last_failure = await self._ask_metadata(self._topics, all_topics=self._all_topics)

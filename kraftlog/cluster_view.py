@@ -16,6 +16,10 @@ from kraftlog.types import TopicPartition
 
 NO_LEADER = -1
 
+Leadership = tuple[int, int]
+"""Who leads a partition, and in which epoch."""
+NO_LEADERSHIP: Leadership = (NO_LEADER, -1)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -119,13 +123,24 @@ class ClusterView:
             )
         return node, known.leader_epoch
 
-    def leader_id(self, topic: str, partition: int) -> int:
-        """The leader where one is known, else NO_LEADER; for the hot path, so it never raises."""
+    def leadership(self, topic: str, partition: int) -> Leadership:
+        """The leader where one is known, else NO_LEADER, and the epoch; for the hot path, so it
+        never raises.
+        """
         found = self.topics.get(topic)
         if found is None or partition >= len(found.partitions):
-            return NO_LEADER
-        leader_id = found.partitions[partition].leader_id
-        return leader_id if leader_id in self.brokers else NO_LEADER
+            return NO_LEADERSHIP
+        known = found.partitions[partition]
+        is_up = known.leader_id in self.brokers
+        return known.leader_id if is_up else NO_LEADER, known.leader_epoch
+
+    def leader_id(self, topic: str, partition: int) -> int:
+        return self.leadership(topic, partition)[0]
+
+    def has_moved(self, topic: str, partition: int, before: Leadership) -> bool:
+        """Whether another leader is known by now, or the same one in a later epoch."""
+        now = self.leadership(topic, partition)
+        return now[0] != NO_LEADER and now != before
 
     # -- learning
 

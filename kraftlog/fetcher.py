@@ -15,7 +15,7 @@ from kraftlog._client_wire import error_of
 from kraftlog._fetch_wire import Fetched, decode_fetched, fetch_request, wake_request
 from kraftlog._offset_finder import locate
 from kraftlog.cluster_client import ClusterClient, no_answer, not_reached
-from kraftlog.cluster_view import NO_LEADER
+from kraftlog.cluster_view import NO_LEADER, NO_LEADERSHIP, Leadership
 from kraftlog.consumer_options import ConsumerOptions
 from kraftlog.errors import (
     CorruptRecord,
@@ -71,6 +71,7 @@ class _Trouble:
 
     failures: int = 0
     not_before: float = 0.0
+    asked: Leadership = NO_LEADERSHIP
 
 
 class _Replica(NamedTuple):
@@ -156,9 +157,7 @@ class Fetcher:
     def _fetch_all(self, now: float) -> None:
         by_source: dict[int, dict[Place, _Flight]] = {}
         for state in self._buffer.fetchable():
-            trouble = self._troubles.get(state.place)
-            if trouble is not None and trouble.not_before > now:
-                self._wake_at(trouble.not_before)
+            if self._is_left_alone(state.place, now):
                 continue
             node_id = self._source_of(state.place, now)
             topic = self._view.topics.get(state.place.topic)
@@ -170,6 +169,16 @@ class Fetcher:
             flights[topic.topic_id, state.place.partition] = self._flight(state)
         for node_id, flights in by_source.items():
             self._fetch_from(self._source(node_id), flights, now)
+
+    def _is_left_alone(self, place: TopicPartition, now: float) -> bool:
+        trouble = self._troubles.get(place)
+        if trouble is None or trouble.not_before <= now:
+            return False
+        if self._view.has_moved(place.topic, place.partition, trouble.asked):
+            return False
+        self._wake_at(trouble.not_before)
+        self._client.look_soon()
+        return True
 
     def _source_of(self, place: TopicPartition, now: float) -> int:
         replica = self._replicas.get(place)
@@ -197,6 +206,7 @@ class Fetcher:
             return
         if source.not_before > now:
             self._wake_at(source.not_before)
+            self._client.look_soon()
             return
         asked = source.session.request({place: each.wanted for place, each in flights.items()})
         limits = self._options.limits
@@ -372,6 +382,7 @@ class Fetcher:
     def _trouble(self, place: TopicPartition) -> None:
         trouble = self._troubles.setdefault(place, _Trouble())
         trouble.failures += 1
+        trouble.asked = self._view.leadership(place.topic, place.partition)
         pause_ms = self._options.common.backoff.pause_ms(trouble.failures, self._client.dice)
         trouble.not_before = self._loop.time() + pause_ms / 1000
         self._wake_at(trouble.not_before)

@@ -118,8 +118,8 @@ class Sender:
                 self._fail(batch, _never_told(batch))
             self._follow_topic(queue)
             if self._may_send(queue, now):
-                leader = self._view.leader_id(queue.topic, queue.partition)
-                by_leader.setdefault(leader, []).append(queue)
+                queue.sent_to = self._view.leadership(queue.topic, queue.partition)
+                by_leader.setdefault(queue.sent_to[0], []).append(queue)
         for queue in by_leader.pop(NO_LEADER, ()):
             self._wait_for_leader(queue, now)
         for leader, queues in by_leader.items():
@@ -137,15 +137,23 @@ class Sender:
             if ready_at > now:
                 self.wake_at(ready_at)
                 return False
-        if queue.not_before > now:
+        if queue.not_before > now and not self._has_moved(queue):
             self.wake_at(queue.not_before)
+            if queue.seeks_leader:
+                self._client.look_soon()
             return False
         return True
+
+    def _has_moved(self, queue: PartitionQueue) -> bool:
+        """Whether another leader is known than the one that was asked (KAFKA-15415)."""
+        place = queue.topic, queue.partition
+        return queue.seeks_leader and self._view.has_moved(*place, queue.sent_to)
 
     def _wait_for_leader(self, queue: PartitionQueue, now: float) -> None:
         queue.failures += 1
         pause_ms = self._options.common.backoff.pause_ms(queue.failures, self._client.dice)
         queue.not_before = now + pause_ms / 1000
+        queue.seeks_leader = True
         self.wake_at(queue.not_before)
         self._client.want_refresh()
 
@@ -325,7 +333,7 @@ class Sender:
     def _acknowledge(self, item: _Item, produced: Produced) -> None:
         queue, batch = item.queue, item.batch
         queue.window.on_ack(batch)
-        queue.failures, queue.not_before = 0, 0.0
+        queue.failures, queue.not_before, queue.seeks_leader = 0, 0.0, False
         offset = produced.base_offset if produced.error is None else NO_OFFSET
         if not batch.given_up:
             batch.delivery.settle(
@@ -362,7 +370,8 @@ class Sender:
         queue.failures += 1
         pause_ms = self._options.common.backoff.pause_ms(queue.failures, self._client.dice)
         queue.not_before = self._loop.time() + pause_ms / 1000
-        if needs_new_view(error):
+        queue.seeks_leader = needs_new_view(error)
+        if queue.seeks_leader:
             self._client.want_refresh()
 
     async def wait_taken(self, seconds: float) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kraftlog.cluster_view import (
     NO_LEADER,
+    NO_LEADERSHIP,
     ClusterView,
     Hint,
     Metadata,
@@ -55,6 +56,16 @@ def test_a_leader_has_an_address() -> None:
     assert view.topics["t"].available == (0, 2)
     assert NODES[0].address == "host:9001"
     assert Node(1, "::1", 9).address == "[::1]:9"
+
+
+def test_another_leader_or_a_later_epoch_is_another_leadership() -> None:
+    view = view_of(topic((2, 5)))
+    assert not view.has_moved("t", 0, (2, 5))
+    assert view.has_moved("t", 0, (1, 4))
+    assert view.has_moved("t", 0, (2, 4))
+    view.learn(Metadata(offset=11, brokers=NODES, topics=(topic((NO_LEADER, 6)),)))
+    assert not view.has_moved("t", 0, (2, 5)), "to nobody yet"
+    assert not view.has_moved("u", 0, NO_LEADERSHIP)
 
 
 # R17: whichever broker tells what in whichever order, a leader epoch that was seen never goes back.

@@ -12,6 +12,7 @@ import pytest
 from kraftlog.consumer import Consumer
 from kraftlog.errors import (
     ConfigError,
+    ErrorCode,
     InvalidRequest,
     NotYetSupported,
     OffsetOutOfRange,
@@ -23,7 +24,7 @@ from kraftlog.producer import Producer
 from kraftlog.record_batch import encode_columns
 from kraftlog.records import ConsumerRecord
 from kraftlog.types import TopicPartition
-from tests.kraftlog.toy_cluster import ToyCluster
+from tests.kraftlog.toy_cluster import Fault, ToyCluster
 from tests.kraftlog.waiting import meanwhile, until
 
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -242,6 +243,31 @@ def test_partitions_and_topics_that_appear_are_read_from_their_start(toys: ToyCl
         found = poll(c, 6)
         assert c.assignment() == [T0, T1, TopicPartition("t", 2), TopicPartition("tt", 0)]
     assert sorted(offsets(found)) == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("fetch", lose_request=True, cut=True, broker=1, times=-1),
+        Fault("fetch", refuse=ErrorCode.NOT_LEADER_OR_FOLLOWER, broker=1, times=-1),
+    ],
+    ids=str,
+)
+def test_another_leader_is_not_rested_for(toys: ToyCluster, fault: Fault) -> None:
+    """Who leads next is asked as soon as that is known, however long the rests have become."""
+    fill(toys, T0, 3)
+    with consumer(toys, retry_backoff="10m", retry_backoff_max="10m") as c:
+        c.assign([T0])
+        assert offsets(poll(c, 3)) == [0, 1, 2]
+        toys.faults.append(fault)
+        asked = toys.seen.count("metadata")
+        until(
+            lambda: c.poll("10ms") == [] and toys.seen.count("metadata") > asked + 3,
+            "it looks for another leader",
+        )
+        toys.truth.lead("t", 0, 2)
+        fill(toys, T0, 1, first=3)
+        assert offsets(poll(c, 1)) == [3]
 
 
 def test_a_topic_that_is_gone_fits_no_pattern_any_more(toys: ToyCluster) -> None:

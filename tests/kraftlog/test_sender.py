@@ -204,6 +204,23 @@ def test_after_an_outage_the_next_record_does_not_pay_for_those_that_were_lost(
         assert send(p, b"b") == [1]
 
 
+@pytest.mark.parametrize("interim", [None, -1])
+def test_another_leader_is_not_rested_for(toys: ToyCluster, interim: int | None) -> None:
+    """KAFKA-15415: what failed goes to whoever leads next as soon as that is known, however long
+    the rests have become. One that is gone leads on for a while in the metadata, or nobody does.
+    """
+    with producer(toys, retry_backoff="10m", retry_backoff_max="10m") as p:
+        send(p, b"a")
+        if interim is not None:
+            toys.truth.lead("t", 0, interim)
+        toys.faults.append(Fault("produce", lose_request=True, cut=True))
+        future = p.send("t", b"b", partition=0)
+        asked = toys.seen.count("metadata")
+        until(lambda: toys.seen.count("metadata") > asked + 3, "it looks for another leader")
+        toys.truth.lead("t", 0, 2)
+        assert future.result("20s").offset == 1
+
+
 def test_an_outcome_that_is_open_at_the_end_is_told_as_such(toys: ToyCluster) -> None:
     hold = threading.Event()
     with producer(toys, request_timeout="20s") as p:
