@@ -1,7 +1,5 @@
 """Moves that wait for somebody say so, and those that would wait for ever are not begun."""
 
-import time
-
 import pytest
 
 from kraftctl.moves import states_of, waiting_for
@@ -45,9 +43,8 @@ def test_who_holds_a_move_up_is_named() -> None:
 
 def _a_drain_is_refused(cluster: LocalCluster) -> None:
     """Its partitions could not finish moving as long as broker 2 is down."""
-    begun = time.monotonic()
-    other = _run(cluster, "node", "drain", "1", "--within", "60s")
-    assert (other.code, time.monotonic() - begun < 30) == (6, True)
+    other = _run(cluster, "node", "drain", "1", "--within", "1h")  # it does not wait for that
+    assert other.code == 6
     assert "broker 2 is fenced (session timeout) and is to stay a replica of" in other.err
     assert "kraftctl node drain 2" in other.err
     itself = _run(cluster, "node", "drain", "2", "--within", "60s")

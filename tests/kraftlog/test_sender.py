@@ -1,7 +1,6 @@
 """What a producer does about trouble: real sockets and logs, faults at the broker."""
 
 import threading
-import time
 
 import pytest
 
@@ -296,13 +295,15 @@ def test_acks_0_waits_for_nobody(toys: ToyCluster) -> None:
 
 
 # R32: brokers do not answer what is sent so, and nothing waits for that
-def test_acks_0_is_not_held_up_by_answers_that_never_come(toys: ToyCluster) -> None:
-    with producer(toys, acks=0, linger=0, request_timeout="60s") as p:
+def test_acks_0_is_not_held_up_by_answers_that_never_come(
+    toys: ToyCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing waits for the broker to have read it all; for a timeout it would wait too long."""
+    monkeypatch.setattr("kraftlog._producer_core.LAST_WRITES_SECONDS", 3_600)
+    with producer(toys, acks=0, linger=0, request_timeout="1h") as p:
         for number in range(100):  # one request each, more than may be open at a time
             p.send("t", b"%d" % number, partition=0)
             until(lambda: len(toys.values("t")) > number, "it arrives")  # noqa: B023 - called now
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 0.5  # closing waits for the broker, not for a timeout
     assert toys.values("t") == [b"%d" % number for number in range(100)]
 
 
