@@ -7,7 +7,7 @@ that answered last is asked first.
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import TypeAlias, TypeVar
@@ -84,6 +84,7 @@ class ClusterClient:
         self._wanted = asyncio.Event()
         self._look: asyncio.TimerHandle | None = None
         self._refreshed = asyncio.Event()
+        self._is_over = False
         self._on_change: list[Callable[[], None]] = []
         self.last_failure: KraftError | None = None
         """Why the last refresh did not work; None if it did."""
@@ -293,8 +294,9 @@ class ClusterClient:
         self._wanted.clear()
 
     def _end(self) -> None:
-        """Who waits for a refresh, now or later, is told that there will be none."""
-        self.last_failure = closed("client")
+        """Who waits for a refresh or for a topic, now or later, is told that there will be none."""
+        self.last_failure, self._is_over = closed("client"), True
+        _tell(self._missing, self.last_failure)
         if self._look is not None:
             self._look.cancel()
         self._refreshed.set()
@@ -335,6 +337,8 @@ class ClusterClient:
 
     async def _create(self, topic: str, timeout_ms: float) -> None:
         """Have brokers asked to make it, and wait until they have said something."""
+        if self._is_over:
+            raise closed("client")
         loop = asyncio.get_running_loop()
         asked = self._missing.setdefault(topic, loop.create_future())
         self._creation_wanted.set()
@@ -354,14 +358,25 @@ class ClusterClient:
         have to be found. By name: a topic that was deleted must not come back because it was once
         sent to.
         """
-        while True:
-            await self._creation_wanted.wait()
-            self._creation_wanted.clear()
-            missing, self._missing = self._missing, {}
-            failure = await self._ask_metadata(missing, auto_create=True)
-            for asked in missing.values():
-                asked.set_result(failure)
-            await self._rest()
+        missing: dict[str, asyncio.Future[KraftError | None]] = {}
+        try:
+            while True:
+                await self._creation_wanted.wait()
+                self._creation_wanted.clear()
+                missing, self._missing = self._missing, {}
+                _tell(missing, await self._ask_metadata(missing, auto_create=True))
+                await self._rest()
+        finally:
+            self._end()
+            _tell(missing, self.last_failure)
+
+
+def _tell(
+    waiting: Mapping[str, "asyncio.Future[KraftError | None]"], failure: KraftError | None
+) -> None:
+    for asked in waiting.values():
+        if not asked.done():
+            asked.set_result(failure)
 
 
 def no_answer(kind: str, address: str) -> NetworkError:

@@ -198,6 +198,21 @@ def test_after_an_error_of_our_own_nothing_is_promised(
     run(work)
 
 
+def test_who_waits_for_a_topic_to_be_made_hears_of_the_end(toys: ToyCluster) -> None:
+    async def work() -> None:
+        toys.faults.append(Fault("metadata", hold=threading.Event(), creating=True, times=-1))
+        producer: AsyncProducer[bytes, bytes] = AsyncProducer(toys.bootstrap, max_block="10m")
+        async with asyncio.TaskGroup() as tasks:
+            sent = tasks.create_task(hear(producer.send("missing")))
+            is_held = lambda: any(broker.held for broker in toys.brokers.values())  # noqa: E731
+            await asyncio.to_thread(until, is_held, "a broker makes it")
+            await producer.close()
+        assert isinstance(sent.result(), InvalidRequest)
+        toys.release_held()
+
+    run(work)
+
+
 def test_who_waits_while_another_task_closes_hears_of_it(toys: ToyCluster) -> None:
     async def work() -> None:
         for name in ("send", "partitions_for"):
