@@ -1,6 +1,7 @@
 """What can be broken between the nodes of a local cluster, and what cannot yet."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
@@ -13,7 +14,7 @@ from kraftlog.resolver import RESOLVE_VARIABLE
 Nodes = str | Iterable[str]
 
 
-class Breakable:
+class Breakable(ABC):
     """The part of a LocalCluster that lies between its nodes."""
 
     _ways: Ways | None = None
@@ -21,8 +22,9 @@ class Breakable:
     _isolated: set[str]
 
     @property
+    @abstractmethod
     def layout(self) -> Layout:
-        raise NotImplementedError
+        """Where the nodes are."""
 
     # -- routes
 
